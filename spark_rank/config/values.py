@@ -1,0 +1,130 @@
+"""Turns plain YAML values into the declared types, strictly; every problem names its key."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+class ValueProblem(Exception):
+    """A value does not fit its key; the message names both and the remedy."""
+
+
+def convert(kind: Any, value: Any, key: str) -> Any:
+    """Return `value` as `kind` (a dataclass, scalar, list, dict, Literal or optional type)."""
+    if dataclasses.is_dataclass(kind):
+        return _to_dataclass(kind, value, key)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _to_optional(arguments, value, key)
+    if origin is typing.Literal:
+        return _to_choice(arguments, value, key)
+    if origin is list:
+        return _to_list(arguments[0], value, key)
+    if origin is dict:
+        return _to_dict(arguments[1], value, key)
+    if kind is Any:
+        return value
+    return _to_scalar(kind, value, key)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``(did you mean 'x'?)`` or the list of what is known."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1, 0.6)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
+
+
+def _to_dataclass(kind: Any, value: Any, key: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueProblem(f"{key}: must hold keys of its own, not {_show(value)}")
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    types_by_name = typing.get_type_hints(kind)
+    prefix = f"{key}." if key else ""
+    arguments = {}
+    for name, raw in value.items():
+        if name not in fields:
+            hint = suggestion(prefix + str(name), [prefix + known for known in fields])
+            raise ValueProblem(f"unknown key '{prefix}{name}' ({hint})")
+        converted = convert(types_by_name[name], raw, prefix + name)
+        _check_limits(converted, fields[name].metadata, prefix + name)
+        arguments[name] = converted
+    return kind(**arguments)
+
+
+def _to_optional(kinds: tuple[Any, ...], value: Any, key: str) -> Any:
+    if value is None:
+        return None
+    (inner,) = [kind for kind in kinds if kind is not type(None)]
+    return convert(inner, value, key)
+
+
+def _to_choice(options: tuple[Any, ...], value: Any, key: str) -> Any:
+    if value not in options or isinstance(value, bool):
+        hint = suggestion(str(value), [str(option) for option in options])
+        raise ValueProblem(f"{key}: {_show(value)} is not one of the choices ({hint})")
+    return value
+
+
+def _to_list(kind: Any, value: Any, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueProblem(f"{key}: must be a list, not {_show(value)}")
+    return [convert(kind, item, f"{key}[{position}]") for position, item in enumerate(value)]
+
+
+def _to_dict(kind: Any, value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueProblem(f"{key}: must be a mapping, not {_show(value)}")
+    converted = {}
+    for name, item in value.items():
+        if not isinstance(name, str):
+            raise ValueProblem(f"{key}: the name {_show(name)} must be text: put it in quotes")
+        # Spark settings and column positions are texts that look like numbers or booleans
+        text = _as_text(item, f"{key}.{name}") if kind is str else convert(kind, item, key)
+        converted[name] = text
+    return converted
+
+
+def _as_text(value: Any, key: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise ValueProblem(f"{key}: must be a plain value, not {_show(value)}")
+
+
+def _to_scalar(kind: type, value: Any, key: str) -> Any:
+    if kind is float:
+        return _to_float(value, key)
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    words = {int: "a whole number", str: "text", bool: "true or false"}
+    raise ValueProblem(f"{key}: must be {words[kind]}, not {_show(value)}")
+
+
+def _to_float(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueProblem(f"{key}: must be a number, not {_show(value)}")
+    if not math.isfinite(value):
+        raise ValueProblem(f"{key}: must be a finite number, not {value}")
+    return float(value)
+
+
+def _check_limits(value: Any, limits: Mapping[str, Any], key: str) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return
+    if "above" in limits and not value > limits["above"]:
+        raise ValueProblem(f"{key}: must be above {limits['above']:g}, not {value}")
+    if "at_least" in limits and value < limits["at_least"]:
+        raise ValueProblem(f"{key}: must be at least {limits['at_least']:g}, not {value}")
+    if "at_most" in limits and value > limits["at_most"]:
+        raise ValueProblem(f"{key}: must be at most {limits['at_most']:g}, not {value}")
+
+
+def _show(value: Any) -> str:
+    return "empty (null)" if value is None else f"{type(value).__name__} {value!r}"

@@ -1,0 +1,1 @@
+"""Formats in, contracts, quality checks, dictionaries, user blocks, splits, synthetic data."""

@@ -1,0 +1,90 @@
+"""The schema of every table that a run writes: names, types, meanings, version.
+
+They are checked on write and on read; a table that drifted from its contract is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
+
+from spark_rank.errors import ContractError
+
+VERSION_COLUMN = "schema_version"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: name, Spark type, meaning."""
+
+    name: str
+    type: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A table: name, version, columns in order; `schema_version` is always the last column."""
+
+    table: str
+    version: int
+    doc: str
+    columns: tuple[Column, ...]
+
+    def schema(self) -> StructType:
+        """Return the Spark schema, with each column's meaning as its comment."""
+        fields = [
+            StructField(c.name, DataType.fromDDL(c.type), True, {"comment": c.doc})
+            for c in self.columns
+        ]
+        version = StructField(VERSION_COLUMN, DataType.fromDDL("int"), True, {"comment": "version"})
+        return StructType([*fields, version])
+
+    def apply(self, frame: DataFrame) -> DataFrame:
+        """Return `frame` with exactly the contract's columns, stamped and documented."""
+        stamped = frame.withColumn(VERSION_COLUMN, F.lit(self.version))
+        self.check(stamped)
+        documented = [
+            F.col(field.name).alias(field.name, metadata=field.metadata) for field in self.schema()
+        ]
+        return stamped.select(documented)
+
+    def check(self, frame: DataFrame) -> DataFrame:
+        """Return `frame`, or raise `ContractError` naming the first column that differs."""
+        actual = {f.name: f.dataType.simpleString() for f in frame.schema}
+        expected = {f.name: f.dataType.simpleString() for f in self.schema()}
+        for name, kind in expected.items():
+            if name not in actual:
+                raise ContractError(f"table {self.table}: column {name!r} ({kind}) is missing")
+            if actual[name] != kind:
+                raise ContractError(
+                    f"table {self.table}: column {name!r} is {actual[name]}, the contract "
+                    f"(version {self.version}) says {kind}"
+                )
+        surplus = [name for name in actual if name not in expected]
+        if surplus:
+            raise ContractError(f"table {self.table}: column {surplus[0]!r} is not in the contract")
+        return frame
+
+
+def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    """Return the Arrow schema of plain columns, for batches that a worker builds."""
+    return pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in columns])
+
+
+_ARROW_TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "array<int>": pa.list_(pa.int32()),
+    "array<float>": pa.list_(pa.float32()),
+    "array<bigint>": pa.list_(pa.int64()),
+    "array<string>": pa.list_(pa.string()),
+}

@@ -1,0 +1,28 @@
+"""Dense integers for original ids: the same ints for the same ids, however they are partitioned."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+# fixed for good: the dense numbers follow from it
+_BUCKETS = 256
+
+
+def number_ids(ids: DataFrame, id_column: str, number_column: str) -> DataFrame:
+    """Return one row per distinct id with its dense number from 0.
+
+    Ids are spread over a fixed number of hash buckets and numbered bucket by bucket, inside a
+    bucket in the order of the ids: no task ever sees more than its bucket, and the numbers
+    depend on the set of ids alone.
+    """
+    bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
+    distinct = ids.select(id_column).distinct().withColumn("id_bucket", bucket)
+    counts = {row["id_bucket"]: row["count"] for row in distinct.groupBy("id_bucket").count().collect()}
+    sizes = [counts.get(number, 0) for number in range(_BUCKETS)]
+    starts = F.array(*[F.lit(start) for start in accumulate(sizes[:-1], initial=0)])
+    within = F.row_number().over(Window.partitionBy("id_bucket").orderBy(id_column))
+    number = F.get(starts, F.col("id_bucket")) + within - 1
+    return distinct.select(id_column, number.cast("int").alias(number_column))

@@ -1,0 +1,1 @@
+"""Spark plumbing: session, run store, progress, and learners run over user blocks."""

@@ -1,0 +1,45 @@
+"""Arrow batches to NumPy and back: list columns as flat arrays, columns by name from a contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def ragged(column: pa.ListArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return a list column's values end to end, and the ends of its lists (with a leading 0).
+
+    A null list counts as empty.
+    """
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return column.flatten().to_numpy(zero_copy_only=False), ends
+
+
+def build_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows as a batch of exactly `schema`; a missing value is null."""
+    columns = []
+    for field in schema:
+        values = [row.get(field.name) for row in rows]
+        list_type = pa.types.is_list(field.type)
+        columns.append(_lists(values, field.type) if list_type else pa.array(values, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _lists(values: Sequence[Any], kind: pa.ListType) -> pa.ListArray:
+    """Build a list column from arrays or None, without a Python object per element."""
+    present = [value for value in values if value is not None]
+    if kind.value_type == pa.string():
+        flat = pa.concat_arrays(present) if present else pa.array([], pa.string())
+    else:
+        numbers = np.concatenate(present) if present else np.empty(0)
+        flat = pa.array(numbers, kind.value_type)
+    lengths = [0 if value is None else len(value) for value in values]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    missing = np.array([value is None for value in values], dtype=bool)
+    offsets = pa.array(ends, pa.int32(), mask=np.append(missing, False))
+    return pa.ListArray.from_arrays(offsets, flat, type=kind)

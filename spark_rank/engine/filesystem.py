@@ -1,0 +1,94 @@
+"""Files on any Hadoop file system (file:, hdfs:, s3a:, gs:), through Spark's own JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """What a file system knows of a file without opening it."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+class Filesystem:
+    """The few operations a run needs on a path, the same on every file system."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark._jvm
+        self._conf = spark._jsc.hadoopConfiguration()
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file or directory is there."""
+        jpath, fs = self._resolve(path)
+        return bool(fs.exists(jpath))
+
+    def glob(self, pattern: str) -> list[FileInfo]:
+        """Return every visible file that a path, directory or glob stands for, sorted by path."""
+        jpath, fs = self._resolve(pattern)
+        found: list[FileInfo] = []
+        for status in fs.globStatus(jpath) or []:
+            found.extend(self._files_below(fs, status))
+        return sorted(found, key=lambda info: info.path)
+
+    def read_text(self, path: str) -> str:
+        """Return a small UTF-8 file."""
+        jpath, fs = self._resolve(path)
+        stream = fs.open(jpath)
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+        finally:
+            stream.close()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file so that a reader sees the old one, the new one or none."""
+        jpath, fs = self._resolve(path)
+        part, _ = self._resolve(f"{path}.part")
+        stream = fs.create(part, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        if fs.exists(jpath):
+            fs.delete(jpath, False)
+        if not fs.rename(part, jpath):
+            raise OSError(f"could not rename {path}.part to {path}")
+
+    def upload(self, local: Path, path: str) -> None:
+        """Copy a local file to `path`, replacing what is there."""
+        jpath, fs = self._resolve(path)
+        source = self._jvm.org.apache.hadoop.fs.Path(local.resolve().as_uri())
+        fs.copyFromLocalFile(False, True, source, jpath)
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a whole directory, if it is there."""
+        jpath, fs = self._resolve(path)
+        fs.delete(jpath, True)
+
+    def qualified(self, path: str) -> str:
+        """Return the path with its file system and from the root, as any process can use it."""
+        jpath, fs = self._resolve(path)
+        return str(fs.makeQualified(jpath).toString())
+
+    def _resolve(self, path: str) -> tuple[Any, Any]:
+        jpath = self._jvm.org.apache.hadoop.fs.Path(path)
+        return jpath, jpath.getFileSystem(self._conf)
+
+    def _files_below(self, fs: Any, status: Any) -> Iterable[FileInfo]:
+        name = status.getPath().getName()
+        if name.startswith(("_", ".")):
+            return
+        if not status.isDirectory():
+            path = status.getPath().toString()
+            yield FileInfo(path, status.getLen(), status.getModificationTime())
+            return
+        for child in fs.listStatus(status.getPath()):
+            yield from self._files_below(fs, child)

@@ -1,0 +1,200 @@
+"""Runs learners over user blocks: what a Spark worker does with a batch of users.
+
+`learn_batches` is what `DataFrame.mapInArrow` calls. Everything below it takes and returns plain
+arrays and is tested without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.tables import MODELS
+from spark_rank.engine.batches import build_batch, ragged
+from spark_rank.engine.scoring import pair_metrics
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+from spark_rank.learners import BASELINES, REGISTRY, ItemOffsetScorer, Learner
+from spark_rank.learners.errors import LearnerError
+
+MODEL_SCHEMA = arrow_schema(MODELS.columns)
+
+LEARNED, FALLBACK, FAILED = "learned", "fallback", "failed"
+TOO_FEW, ALL_EQUAL = "too_few_ratings", "equal_ratings"
+NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """A learner to train: its label, its class by name, its hyper-parameters."""
+
+    label: str
+    learner: str
+    item_offset: bool
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self) -> Learner:
+        """Return a fresh, unfitted learner."""
+        return {**REGISTRY, **BASELINES}[self.learner](**self.params)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Tell whether the learner is one of the two that every other must beat."""
+        return self.learner in BASELINES
+
+
+BASELINE_SPECS = tuple(
+    LearnerSpec(name, name, item_offset=name == "item_offset") for name in BASELINES
+)
+
+
+@dataclass(frozen=True)
+class LearnJob:
+    """What a worker needs to know: feature files, learners, panel members, limits."""
+
+    files: FeatureFiles
+    specs: tuple[LearnerSpec, ...]
+    panel: Mapping[int, int]
+    min_ratings: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One user's learning problem; the first `n_train` rows are for training."""
+
+    user_id: str
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float64]
+    n_train: int
+    X: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    excluded_feature: int | None
+
+    @property
+    def train(self) -> slice:
+        """Rows to learn from."""
+        return slice(0, self.n_train)
+
+    @property
+    def test(self) -> slice:
+        """Held-out rows."""
+        return slice(self.n_train, None)
+
+
+def learn_batches(
+    batches: Iterator[pa.RecordBatch],
+    job: LearnJob,
+    open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Train every learner for every user block; one row per user and learner."""
+    features = open_features(job.files)
+    for batch in batches:
+        rows = [
+            learn_user(problem, spec, job.min_ratings, features.item_ids)
+            for problem in problems(batch, features, job.panel)
+            for spec in job.specs
+        ]
+        yield build_batch(rows, MODEL_SCHEMA)
+
+
+def problems(
+    batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
+) -> Iterator[Problem]:
+    """Gather each user's rows of the feature files."""
+    items, ends = ragged(batch.column("items"))
+    ratings, _ = ragged(batch.column("ratings"))
+    users = batch.column("user").to_pylist()
+    user_ids = batch.column("user_id").to_pylist()
+    sizes = batch.column("n_train").to_pylist()
+    for row, user in enumerate(users):
+        own = slice(ends[row], ends[row + 1])
+        # a reviewer's own ratings must not predict themselves: that column says nothing
+        excluded = panel.get(user)
+        X = features.matrix[items[own]].astype(np.float64)
+        if excluded is not None:
+            X[:, excluded] = 0.0
+        yield Problem(
+            user_ids[row], items[own], ratings[own].astype(np.float64), sizes[row], X,
+            np.asarray(features.offset[items[own]]), excluded,
+        )  # fmt: skip
+
+
+def learn_user(
+    problem: Problem, spec: LearnerSpec, min_ratings: int, item_ids: pa.StringArray
+) -> Row:
+    """Return a model row; whatever goes wrong with one user stays in that user's row."""
+    row: Row = {
+        "user_id": problem.user_id,
+        "learner": spec.label,
+        "n_train": problem.n_train,
+        "n_test": len(problem.items) - problem.n_train,
+        "hyperparameters": json.dumps(dict(spec.params), sort_keys=True),
+        "excluded_feature": problem.excluded_feature,
+        "test_ratings": problem.ratings[problem.test],
+    }
+    obstacle = None if spec.is_baseline else _obstacle(problem, min_ratings)
+    learner: Learner = spec.make() if obstacle is None else ItemOffsetScorer()
+    uses_offset = spec.item_offset or obstacle is not None
+    try:
+        scores = _fit_and_score(learner, problem, problem.offset if uses_offset else None)
+        outcome = {
+            "status": LEARNED if obstacle is None else FALLBACK,
+            "reason": obstacle,
+            "uses_offset": uses_offset,
+            "test_scores": scores[problem.test],
+            **_training_metrics(scores, problem),
+            **_model_columns(learner, problem, item_ids),
+        }
+    except LearnerError as error:
+        outcome = {"status": FAILED, "reason": NUMERIC_FAILURE, "detail": str(error)}
+    except Exception as error:  # noqa: BLE001 - one bad user must never end the job
+        detail = f"{type(error).__name__}: {error}"
+        outcome = {"status": FAILED, "reason": UNEXPECTED, "detail": detail}
+    return row | outcome
+
+
+def _obstacle(problem: Problem, min_ratings: int) -> str | None:
+    if problem.n_train < min_ratings:
+        return TOO_FEW
+    ratings = problem.ratings[problem.train]
+    return ALL_EQUAL if ratings.min() == ratings.max() else None
+
+
+def _fit_and_score(
+    learner: Any, problem: Problem, offset: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    train_offset = None if offset is None else offset[problem.train]
+    learner.fit(problem.X[problem.train], problem.ratings[problem.train], offset=train_offset)
+    scores: NDArray[np.float64] = learner.decision_function(problem.X, offset=offset)
+    if not np.isfinite(scores).all():
+        raise LearnerError("a score is not finite")
+    return scores
+
+
+def _training_metrics(scores: NDArray[np.float64], problem: Problem) -> Row:
+    metrics = pair_metrics(scores[problem.train], problem.ratings[problem.train])
+    return {f"train_{name}": value for name, value in metrics.items()}
+
+
+def _model_columns(learner: Any, problem: Problem, item_ids: pa.StringArray) -> Row:
+    """Return what scores an item without this package: constant, weights or dual coefficients."""
+    coef = getattr(learner, "coef_", None)
+    row: Row = {
+        "kernel": getattr(learner, "kernel", None),
+        "gamma": getattr(learner, "gamma_", None),
+        "intercept": learner.intercept_,
+        "weights": coef,
+    }
+    dual = getattr(learner, "dual_coef_", None)
+    if coef is None and dual is not None:
+        row["dual"] = dual
+        row["support_items"] = item_ids.take(pa.array(problem.items[problem.train]))
+    return row

@@ -1,0 +1,136 @@
+"""Runs a stage once: skips what is done, refuses what contradicts it, records what it did."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy
+import pyspark
+from pyspark.sql import SparkSession
+
+import spark_rank
+from spark_rank.config import Config
+from spark_rank.engine.progress import Progress, job_description
+from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
+
+Record = dict[str, Any]
+
+
+def run_stages(stages: Sequence[Stage], config: Config, spark: SparkSession, run: Run) -> None:
+    """Run the stages in order, each at most once."""
+    for stage in stages:
+        run_stage(stage, config, spark, run)
+
+
+def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Record:
+    """Run a stage unless it is done; return its record."""
+    upstream = _upstream_fingerprints(stage, config, run)
+    inputs = stage.inputs(config, run)
+    settings = _plain(stage.settings(config))
+    fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
+    with Progress(spark, stage.name) as progress:
+        done = run.record(stage.name)
+        if done is not None:
+            _check_same(stage, done, fingerprint, settings, config, run)
+            progress.finish(f"already done: {done['message']}")
+            return done
+        started = datetime.now(UTC)
+        with job_description(spark, f"{run.run_id}: {stage.name}"):
+            result = stage.run(config, spark, run)
+        seconds = progress.seconds()
+        record = {
+            "stage": stage.name,
+            "fingerprint": fingerprint,
+            "upstream": upstream,
+            "inputs": inputs,
+            "settings": settings,
+            "seed": config.seed,
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+            **_outcome(result),
+            "versions": versions(),
+        }
+        run.write_record(stage.name, record)
+        progress.finish(f"{result.message} ({seconds:.1f} s)")
+    return record
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that may matter to a result."""
+    return {
+        "spark_rank": spark_rank.__version__,
+        "pyspark": pyspark.__version__,
+        "numpy": numpy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _outcome(result: StageResult) -> Record:
+    return {"message": result.message, "tables": result.tables, "facts": result.facts}
+
+
+def _upstream_fingerprints(stage: Stage, config: Config, run: Run) -> dict[str, str]:
+    fingerprints = {}
+    for name in stage.needs(config):
+        record = run.record(name)
+        if record is None:
+            raise ConfigError(
+                f"stage '{stage.name}' needs '{name}', which run {run.run_id!r} in {run.root} has "
+                f"not finished: run `spark-rank {name}` first, or `spark-rank pipeline` for all"
+            )
+        fingerprints[name] = record["fingerprint"]
+    return fingerprints
+
+
+def _fingerprint(
+    name: str, seed: int, settings: Any, inputs: Any, upstream: Mapping[str, str]
+) -> str:
+    text = json.dumps([name, seed, settings, inputs, upstream], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_same(
+    stage: Stage, done: Record, fingerprint: str, settings: Any, config: Config, run: Run
+) -> None:
+    if done["fingerprint"] == fingerprint:
+        return
+    raise ConfigError(
+        f"run {run.run_id!r} has finished '{stage.name}' with "
+        f"{_difference(done, settings, config.seed)}: give the new run a name of its own with "
+        f"--set run_id=NAME, or go back to what it was"
+    )
+
+
+def _difference(done: Record, settings: Any, seed: int) -> str:
+    """Say what changed since the record: a setting, the seed, or what the stage read."""
+    if done["seed"] != seed:
+        return f"seed {done['seed']}, not {seed}"
+    changed = _changed(done["settings"], settings, "")
+    if changed:
+        return "other settings (" + "; ".join(changed[:3]) + ")"
+    return "other input"
+
+
+def _changed(old: Any, new: Any, key: str) -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = sorted(old.keys() | new.keys())
+        return [
+            line
+            for name in names
+            for line in _changed(old.get(name), new.get(name), f"{key}.{name}".lstrip("."))
+        ]
+    return [] if old == new else [f"{key} was {json.dumps(old)}, is {json.dumps(new)}"]
+
+
+def _plain(settings: Any) -> Any:
+    """Return settings as JSON would, so that a record read back compares equal."""
+    tree = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else settings  # type: ignore[arg-type]
+    return json.loads(json.dumps(tree))

@@ -1,0 +1,37 @@
+"""What a stage is: what it needs, which settings decide its result, and the function itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.engine.store import Run
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What a finished stage reports: rows per table, facts for the manifest, a closing line."""
+
+    message: str
+    tables: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step from the raw files to the report.
+
+    `settings` returns the part of the configuration that decides the stage's result, `inputs`
+    what the stage reads from outside the run: both go into its fingerprint.
+    """
+
+    name: str
+    doc: str
+    run: Callable[[Config, SparkSession, Run], StageResult]
+    settings: Callable[[Config], Any]
+    needs: Callable[[Config], tuple[str, ...]] = lambda config: ()
+    inputs: Callable[[Config, Run], Any] = lambda config, run: None

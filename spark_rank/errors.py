@@ -1,0 +1,33 @@
+"""What ends a run, by name. Each error carries its exit code and says what to do."""
+
+
+class SparkRankError(Exception):
+    """Base of every error that is reported as one clear line, without a stack trace."""
+
+    exit_code = 1
+
+
+class ConfigError(SparkRankError):
+    """The configuration or the command line is wrong."""
+
+    exit_code = 2
+
+
+class InputDataError(SparkRankError):
+    """The input is missing, empty, or too much of it is unusable."""
+
+    exit_code = 3
+
+
+class ContractError(InputDataError):
+    """A table does not have the columns that its contract promises."""
+
+
+class TooManyFailuresError(SparkRankError):
+    """More users failed than the configuration allows."""
+
+    exit_code = 4
+
+
+class RuntimeMissingError(SparkRankError):
+    """The machine lacks something that Spark needs, such as Java."""

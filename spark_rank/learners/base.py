@@ -1,0 +1,129 @@
+"""What every learner shares: stored and checked parameters, checked arrays, plain-data export."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
+from spark_rank.learners.parameters import Parameter
+
+FloatArray = NDArray[np.float64]
+
+
+class Learner:
+    """Base class: the constructor stores, `fit` learns, learned attributes end in ``_``.
+
+    Subclasses declare `parameters` (every constructor argument) and `state` (every learned
+    attribute that scoring needs).
+    """
+
+    parameters: ClassVar[dict[str, Parameter]] = {}
+    state: ClassVar[tuple[str, ...]] = ()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyper-parameters by name; `deep` is there for scikit-learn's sake."""
+        return {name: getattr(self, name) for name in self.parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change hyper-parameters by name."""
+        for name, value in params.items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise InvalidParameterError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has: {known}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def check_parameters(self) -> None:
+        """Raise `InvalidParameterError` unless every hyper-parameter is in its range."""
+        for name, parameter in self.parameters.items():
+            parameter.check(name, getattr(self, name))
+
+    def exported_state(self) -> tuple[str, ...]:
+        """Name what `to_params` exports: `state`, unless the hyper-parameters decide."""
+        return self.state
+
+    def to_params(self) -> dict[str, Any]:
+        """Export as a plain dict of scalars and flat arrays; `from_params` reads it back."""
+        exported = self.get_params()
+        for name in self.exported_state():
+            value = self._learned(name)
+            if isinstance(value, np.ndarray):
+                exported[name] = value.ravel().copy()
+                if value.ndim != 1:
+                    exported[name + "shape"] = np.array(value.shape, dtype=np.int64)
+            else:
+                exported[name] = value
+        return exported
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal."""
+        learner = cls(**{name: params[name] for name in cls.parameters})
+        for name in learner.exported_state():
+            value = params[name]
+            if name + "shape" in params:
+                value = np.asarray(value).reshape(tuple(params[name + "shape"]))
+            setattr(learner, name, value)
+        return learner
+
+    def _learned(self, name: str) -> Any:
+        if not hasattr(self, name):
+            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit first")
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({inside})"
+
+
+def check_features(
+    X: ArrayLike, n_features: int | None = None, *, finite: bool = True
+) -> FloatArray:
+    """Return `X` as a finite m×d float64 array or raise `InvalidDataError`.
+
+    ``finite=False`` skips the pass over all values, for learners that notice NaN and infinity
+    while they read the examples.
+    """
+    features = np.asarray(X, dtype=np.float64)
+    if features.ndim != 2:
+        raise InvalidDataError(
+            f"X must have two dimensions (examples × features), not {features.ndim}"
+        )
+    if n_features is not None and features.shape[1] != n_features:
+        raise InvalidDataError(
+            f"X has {features.shape[1]} features, the learner was fitted on {n_features}"
+        )
+    if finite and not np.isfinite(features).all():
+        raise InvalidDataError("X holds NaN or infinity: fill or drop those entries first")
+    return features
+
+
+def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
+    """Return `y` as a finite vector of length `n_examples` or raise `InvalidDataError`."""
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.shape != (n_examples,):
+        raise InvalidDataError(
+            f"{name} must be a vector of {n_examples} numbers, one per row of X, "
+            f"but has shape {targets.shape}"
+        )
+    if n_examples == 0:
+        raise InvalidDataError("no examples: at least one is needed to learn")
+    if not np.isfinite(targets).all():
+        raise InvalidDataError(f"{name} holds NaN or infinity: drop those examples first")
+    return targets
+
+
+def check_ranks(y: ArrayLike, n_examples: int, n_ranks: int) -> NDArray[np.int64]:
+    """Return `y` as whole ranks in 1..n_ranks or raise `InvalidDataError`."""
+    values = check_targets(y, n_examples)
+    ranks = values.astype(np.int64)
+    if (ranks != values).any() or ranks.min() < 1 or ranks.max() > n_ranks:
+        raise InvalidDataError(
+            f"ranks must be whole numbers from 1 to {n_ranks}: map the rating levels first"
+        )
+    return ranks

@@ -1,0 +1,55 @@
+"""What every learner must beat: a constant, and the item offset alone."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spark_rank.learners.base import FloatArray, Learner, check_targets
+from spark_rank.learners.errors import InvalidDataError
+from spark_rank.learners.parameters import Parameter
+
+
+class ConstantScorer(Learner):
+    """Scores every item with the user's mean training rating; features and offset are ignored."""
+
+    parameters: ClassVar[dict[str, Parameter]] = {}
+    state: ClassVar[tuple[str, ...]] = ("intercept_",)
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None
+    ) -> ConstantScorer:
+        """Remember the mean of `y`."""
+        self.intercept_ = float(check_targets(y, len(np.asarray(X))).mean())
+        return self
+
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the constant, once per row of `X`."""
+        return np.full(len(np.asarray(X)), self._learned("intercept_"))
+
+
+class ItemOffsetScorer(Learner):
+    """Scores an item with its offset, shifted to the user's mean training rating."""
+
+    parameters: ClassVar[dict[str, Parameter]] = {}
+    state: ClassVar[tuple[str, ...]] = ("intercept_",)
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None
+    ) -> ItemOffsetScorer:
+        """Remember the mean of ``y − offset``."""
+        size = len(np.asarray(X))
+        self.intercept_ = float((check_targets(y, size) - _required(offset, size)).mean())
+        return self
+
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the shifted offsets."""
+        return _required(offset, len(np.asarray(X))) + self._learned("intercept_")
+
+
+def _required(offset: ArrayLike | None, size: int) -> FloatArray:
+    if offset is None:
+        raise InvalidDataError("the item-offset baseline needs an offset per row of X")
+    return check_targets(offset, size, "offset")

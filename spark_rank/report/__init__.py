@@ -1,0 +1,1 @@
+"""The HTML report: plots and page, from small tables; no Spark."""

@@ -1,0 +1,76 @@
+"""Plots as inline SVG that read well on light and dark paper."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+
+matplotlib.use("svg")
+
+from matplotlib.figure import Figure  # noqa: E402 - the backend is chosen first
+
+# one grey for text and lines that has contrast on white and on near-black
+_INK = "#7a7f87"
+COLOURS = ("#3b82c4", "#e08a1e", "#3f9c6b", "#b0568f", "#8a6fd1", "#c25048")
+# the learners that matter are drawn on top of the baselines, which are drawn as thin lines
+_BASELINE_STYLES = ("--", ":")
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Shares of users per bin for one learner; `edges` has one entry more than `shares`."""
+
+    label: str
+    baseline: bool
+    mean: float | None
+    edges: Sequence[float]
+    shares: Sequence[float]
+
+
+def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
+    """Return the distributions over users of one metric, as steps with the means marked."""
+    figure = Figure(figsize=(7.2, 3.3), layout="constrained")
+    axes = figure.add_subplot()
+    styles = iter(_BASELINE_STYLES)
+    for position, histogram in enumerate(histograms):
+        colour = COLOURS[position % len(COLOURS)]
+        mean = "" if histogram.mean is None else f" (mean {histogram.mean:.3f})"
+        axes.stairs(
+            histogram.shares,
+            histogram.edges,
+            color=colour,
+            fill=False,
+            linewidth=1.3 if histogram.baseline else 2.0,
+            linestyle=next(styles, "-.") if histogram.baseline else "-",
+            label=f"{histogram.label}{mean}",
+        )
+        if not histogram.baseline:
+            axes.stairs(
+                histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15
+            )
+        if histogram.mean is not None:
+            axes.axvline(histogram.mean, color=colour, linewidth=0.9, alpha=0.8)
+    axes.set_title(title, color=_INK, fontsize=11)
+    axes.set_xlabel(axis, color=_INK)
+    axes.set_ylabel("share of users", color=_INK)
+    axes.set_xlim(histograms[0].edges[0], histograms[0].edges[-1])
+    axes.set_ylim(bottom=0.0)
+    axes.tick_params(colors=_INK)
+    axes.grid(alpha=0.2)
+    for spine in axes.spines.values():
+        spine.set_color(_INK)
+    legend = axes.legend(frameon=False, labelcolor=_INK, fontsize=9)
+    legend.set_in_layout(True)
+    return _to_svg(figure)
+
+
+def _to_svg(figure: Figure) -> str:
+    buffer = io.StringIO()
+    # a fixed salt and no date: the same run draws the same bytes
+    with matplotlib.rc_context({"svg.hashsalt": "spark_rank", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]

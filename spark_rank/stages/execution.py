@@ -1,0 +1,54 @@
+"""Executes a stage or the whole pipeline in a Spark session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_rank.config import Config
+from spark_rank.engine.runner import run_stages
+from spark_rank.engine.session import spark_session
+from spark_rank.engine.store import Run
+from spark_rank.learners import BASELINES
+from spark_rank.stages import STAGES, pipeline, report
+
+PIPELINE = "pipeline"
+
+
+def execute(name: str, config: Config) -> None:
+    """Run one stage, or all of them and print the summary."""
+    stages = pipeline(config) if name == PIPELINE else [STAGES[name]]
+    with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
+        run = Run(spark, config.store, config.run_id)
+        run_stages(stages, config, spark, run)
+        if name == PIPELINE:
+            print(run_summary(run.records(), run))
+
+
+def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
+    """Return what a person wants to know at the end: users, accuracy, where things are."""
+    facts = records["evaluate"]["facts"]
+    means, status = facts["means"], facts["status"]
+    ordered = [b for b in BASELINES if b in means] + sorted(means.keys() - BASELINES.keys())
+    lines = ["", f"{'learner':<16}{'users':>9}{'failed':>8}{'MSD':>10}{'M1D':>10}{'misranking':>12}"]
+    for learner in ordered:
+        counts = status[learner]
+        failed = sum(n for name, n in counts.items() if name.startswith("failed"))
+        cells = [_number(means[learner][metric]) for metric in ("msd", "m1d", "misranking")]
+        lines.append(
+            f"{learner:<16}{sum(counts.values()):>9,}{failed:>8,}"
+            f"{cells[0]:>10}{cells[1]:>10}{cells[2]:>12}"
+        )
+    for learner in ordered:
+        if learner not in BASELINES:
+            words = ", ".join(f"{n:,} {name}" for name, n in status[learner].items())
+            lines.append(f"{learner}: {words}")
+    lines.append("")
+    tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
+    for name, path in [*tables, ("report", run.path(report.FILE))]:
+        lines.append(f"{name:<12}{path.removeprefix('file:')}")
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

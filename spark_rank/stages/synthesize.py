@@ -1,0 +1,84 @@
+"""synthesize: write a generated, Netflix-shaped data set."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.data.synthetic import Population, generate_batches
+from spark_rank.data.tables import SYNTHETIC
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
+from spark_rank.engine.stage import Stage, StageResult
+
+_SCHEMA = "user string, item string, rating double, timestamp bigint"
+# enough users per task to be worth its start
+_USERS_PER_TASK = 500
+
+_SEPARATORS = {"movielens-100k": "\t", "movielens-dat": "::", "csv": ","}
+
+
+def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Generate the ratings in parallel; each user's depend on (seed, user) alone."""
+    ratings = generated_ratings(config, spark)
+    settings = config.synthesize
+    if settings.path is None and settings.format == "parquet":
+        rows = run.write(SYNTHETIC, ratings)
+        return StageResult(f"{rows:,} ratings of {settings.users:,} users", {"synthetic": rows})
+    path = synthetic_path(config, run)
+    if settings.path is not None and run.files.exists(path):
+        raise ConfigError(
+            f"synthesize.path: {path} is there already: remove it or name another directory"
+        )
+    _write(ratings, settings.format, path)
+    return StageResult(f"{settings.users:,} users in {path}", facts={"path": path})
+
+
+def synthetic_path(config: Config, run: Run) -> str:
+    """Return where the generated data set is or will be."""
+    if config.synthesize.path is not None:
+        return run.files.qualified(config.synthesize.path)
+    return run.path(SYNTHETIC.table)
+
+
+def generated_ratings(config: Config, spark: SparkSession) -> DataFrame:
+    """Return the generated ratings as a distributed table."""
+    settings = config.synthesize
+    population = Population(
+        config.seed,
+        settings.items,
+        settings.median_ratings,
+        settings.activity_spread,
+        settings.levels,
+    )
+    tasks = max(1, -(-settings.users // _USERS_PER_TASK))
+    users = spark.range(0, settings.users, 1, min(tasks, 10_000))
+    return users.mapInArrow(partial(generate_batches, population=population), _SCHEMA)
+
+
+def _write(ratings: DataFrame, format_name: str, path: str) -> None:
+    if format_name == "parquet":
+        SYNTHETIC.apply(ratings).write.mode("overwrite").parquet(path)
+        return
+    columns = [F.col("user"), F.col("item"), _short_number(), F.col("timestamp").cast("string")]
+    lines = ratings.select(F.concat_ws(_SEPARATORS[format_name], *columns).alias("value"))
+    if format_name == "csv":
+        ratings.withColumn("rating", _short_number()).write.mode("overwrite").csv(path, header=True)
+        return
+    lines.write.mode("overwrite").text(path)
+
+
+def _short_number() -> "F.Column":
+    # native files say 4, not 4.0
+    return F.regexp_replace(F.col("rating").cast("string"), r"\.0$", "")
+
+
+STAGE = Stage(
+    name="synthesize",
+    doc="write a generated, Netflix-shaped data set",
+    run=synthesize,
+    settings=lambda config: config.synthesize,
+)

@@ -1,0 +1,86 @@
+"""train: one model per user and learner, with held-out scores, in one pass over the blocks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.data.tables import BLOCKS, MODELS, PANEL
+from spark_rank.engine.learning import (
+    BASELINE_SPECS,
+    FAILED,
+    LearnerSpec,
+    LearnJob,
+    learn_batches,
+)
+from spark_rank.engine.store import Run
+from spark_rank.errors import TooManyFailuresError
+from spark_rank.features.files import FeatureFiles
+from spark_rank.stages.features import FILES
+from spark_rank.engine.stage import Stage, StageResult
+
+
+def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Distribute the feature files, learn over the blocks, count what became of the users."""
+    job = _job(config, spark, run)
+    blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
+    ddl = ", ".join(f"{column.name} {column.type}" for column in MODELS.columns)
+    models = blocks.mapInArrow(partial(learn_batches, job=job), ddl)
+    rows = run.write(MODELS, models)
+    counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
+    _check_failures(config, counts, run.path(MODELS.table))
+    learned = ", ".join(
+        f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
+    )
+    return StageResult(learned, {"models": rows}, {"status": counts})
+
+
+def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
+    """Return, per learner, how many users have each status, and each reason where there is one."""
+    counted = models.groupBy("learner", "status", "reason").count().collect()
+    counts: dict[str, dict[str, int]] = {}
+    for row in sorted(counted, key=lambda r: (r["learner"], r["status"], r["reason"] or "")):
+        status = row["status"] if row["reason"] is None else f"{row['status']}: {row['reason']}"
+        counts.setdefault(row["learner"], {})[status] = row["count"]
+    return counts
+
+
+def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
+    record = run.record("features") or {}
+    files = FeatureFiles.from_record(record["facts"]["files"])
+    for file in (files.matrix, files.offset, files.item_ids):
+        spark.sparkContext.addFile(run.path(f"{FILES}/{file.name}"))
+    specs = tuple(
+        LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
+        for entry in config.train.learners
+    )
+    panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()}
+    return LearnJob(files, BASELINE_SPECS + specs, panel, config.train.min_ratings)
+
+
+def _check_failures(config: Config, counts: dict[str, dict[str, int]], where: str) -> None:
+    for learner, by_status in counts.items():
+        users = sum(by_status.values())
+        failed = sum(n for status, n in by_status.items() if status.startswith(FAILED))
+        if failed > config.train.max_failed_share * users:
+            raise TooManyFailuresError(
+                f"{learner}: {failed:,} of {users:,} users failed ({_in_words(by_status)}), more "
+                f"than train.max_failed_share {config.train.max_failed_share:g} allows; the "
+                f"columns `reason` and `detail` of {where} say why"
+            )
+
+
+def _in_words(by_status: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {status}" for status, count in by_status.items())
+
+
+STAGE = Stage(
+    name="train",
+    doc="learn one model per user",
+    run=train,
+    settings=lambda config: config.train,
+    needs=lambda config: ("features", "prepare"),
+)
