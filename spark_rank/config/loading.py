@@ -56,7 +56,7 @@ def load_config(
         if not key.startswith("spark."):
             raise ConfigError(f"--spark {assignment}: Spark settings start with 'spark.'")
         config = dataclasses.replace(config, spark={**config.spark, key: value})
-    check_config(config, str(path))
+    check_config(config, f"{path} with --set" if sets else str(path))
     return config
 
 

@@ -35,9 +35,9 @@ def convert(kind: Any, value: Any, key: str) -> Any:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``(did you mean 'x'?)`` or the list of what is known."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, 1, 0.6)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names)}"
+    names = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), names, 1, 0.6)
+    return f"did you mean '{names[close[0]]}'?" if close else f"known: {', '.join(names.values())}"
 
 
 def _to_dataclass(kind: Any, value: Any, key: str) -> Any:

@@ -11,6 +11,8 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -81,7 +83,13 @@ def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -
 
 def read_parquet(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> DataFrame:
     """Read a Parquet table; ids of any type become text, ratings doubles."""
-    frame = spark.read.parquet(*files)
+    try:
+        frame = spark.read.parquet(*files)
+    except (PySparkException, Py4JJavaError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputDataError(
+            f"{files[0]}: cannot be read as Parquet: is input.format right? ({reason})"
+        ) from None
     chosen = choose_columns({name: i for i, name in enumerate(frame.columns)}, settings)
     _check_parquet_types(frame, chosen)
     sourced = frame.select(

@@ -42,9 +42,14 @@ class Filesystem:
     def read_text(self, path: str) -> str:
         """Return a small UTF-8 file."""
         jpath, fs = self._resolve(path)
+        return self.head(path, fs.getFileStatus(jpath).getLen()).decode()
+
+    def head(self, path: str, size: int) -> bytes:
+        """Return the first `size` bytes of a file, or all there are."""
+        jpath, fs = self._resolve(path)
         stream = fs.open(jpath)
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)).decode()
+            return bytes(stream.readNBytes(size))
         finally:
             stream.close()
 

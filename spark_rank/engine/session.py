@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
@@ -62,10 +67,46 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
     if "spark.app.name" not in configured and not under_spark_submit():
         builder = builder.appName(app_name)
     spark = builder.getOrCreate()
+    with _interruptible() as interrupted:
+        try:
+            yield spark
+        except BaseException:
+            if not interrupted.is_set():
+                raise
+            # what the interrupt broke off may have raised something else by now; the tasks that
+            # are being cancelled have nothing to say that the user does not know
+            with suppress(Py4JError, OSError):
+                spark.sparkContext.setLogLevel("OFF")
+            raise KeyboardInterrupt from None
+        finally:
+            # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
+            with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
+                spark.stop()
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Let Ctrl-C raise KeyboardInterrupt and print nothing; the event tells that it happened.
+
+    Spark's own handler calls the JVM from inside the very call that was interrupted, and py4j
+    logs a stack trace for each.
+    """
+    interrupted = threading.Event()
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        logging.disable(logging.CRITICAL)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted  # only the main thread may handle signals
+        return
+    previous = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield spark
+        yield interrupted
     finally:
-        spark.stop()
+        signal.signal(signal.SIGINT, previous)
+        logging.disable(logging.NOTSET)
 
 
 def _prepare_own_jvm(settings: dict[str, str]) -> None:

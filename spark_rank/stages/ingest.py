@@ -61,6 +61,10 @@ def _input_files(config: Config, run: Run) -> list[FileInfo]:
         )
     if sum(info.size for info in found) == 0:
         raise InputDataError(f"{config.input.path}: is empty: there is no rating to learn from")
+    if config.input.format == "parquet" and run.files.head(found[0].path, 4) != b"PAR1":
+        raise InputDataError(
+            f"{found[0].path}: is not a Parquet file: is input.format 'parquet' right?"
+        )
     return found
 
 
