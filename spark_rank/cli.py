@@ -6,6 +6,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import spark_rank
 from spark_rank.errors import SparkRankError
@@ -13,20 +14,23 @@ from spark_rank.errors import SparkRankError
 DEFAULT_CONFIG = "conf/default.yaml"
 INTERRUPTED = 130
 
-# name and what it does, in the order of a run
+# what a stage does, and the sections of the configuration that decide its result
 STAGES = {
-    "synthesize": "write a generated, Netflix-shaped data set",
-    "ingest": "read raw ratings, number users and items, set unusable rows aside",
-    "prepare": "gather each user's ratings and split them into training and test part",
-    "features": "make item features: a panel of reference reviewers, and the item offset",
-    "train": "learn one model per user",
-    "evaluate": "compute metrics per user and their summary, beside the baselines'",
-    "report": "write the run's HTML report",
-    "pipeline": "run all stages in order",
+    "synthesize": ("write a generated, Netflix-shaped data set", ("synthesize",)),
+    "ingest": ("read raw ratings, number users and items, set unusable rows aside", ("input",)),
+    "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
+    "features": ("make item features: a panel of reviewers, and the item offset", ("features",)),
+    "train": ("learn one model per user", ("train",)),
+    "evaluate": ("compute metrics per user and their summary, beside the baselines'", ()),
+    "report": ("write the run's HTML report", ()),
+    "pipeline": (
+        "run all stages in order",
+        ("input", "synthesize", "prepare", "features", "train"),
+    ),
 }
 
 EXIT_CODES = (
-    "exit codes: 0 done; 2 bad configuration or arguments; 3 bad input data; "
+    "exit codes: 0 done; 2 bad configuration or arguments; 3 bad input data;\n"
     "4 too many failed users; 130 interrupted; 1 anything else"
 )
 
@@ -40,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, doc in STAGES.items():
-        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
+    for name, (doc, _) in STAGES.items():
+        _add_config_arguments(commands.add_parser(name, help=doc, **_about(name)))
     config = commands.add_parser("config", help="show the configuration in force")
     config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
     _add_config_arguments(config)
@@ -53,13 +57,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
     parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
-    _add_stage_arguments(parser)
+    _add_config_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
-def _about(stage: str) -> dict[str, str]:
-    doc = STAGES[stage]
-    return {"description": f"{doc[0].upper()}{doc[1:]}.", "epilog": EXIT_CODES}
+def _about(stage: str) -> dict[str, Any]:
+    doc, sections = STAGES[stage]
+    return {
+        "description": f"{doc[0].upper()}{doc[1:]}.",
+        "epilog": f"{_keys(sections)}\n\n{EXIT_CODES}",
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+
+
+def _keys(sections: Sequence[str]) -> str:
+    """List the keys of the configuration that a stage reads, with their meanings and defaults."""
+    from spark_rank.config.schema import Config, describe
+
+    rows = describe(Config, sections=("", *sections))
+    width = max(len(key) for key, _, _ in rows)
+    lines = [f"  {key:<{width}}  {doc} [{default}]" for key, doc, default in rows]
+    if "train" in sections:
+        lines += ["", "an entry of train.learners:", *_learner_keys()]
+    return "\n".join(["configuration keys it reads, with their defaults:", *lines])
+
+
+def _learner_keys() -> list[str]:
+    from spark_rank.config.schema import LearnerConfig, describe
+    from spark_rank.learners import REGISTRY
+
+    rows = [(f"{key}:", doc) for key, doc, _ in describe(LearnerConfig, sections=("",))]
+    for name, learner in REGISTRY.items():
+        for key, parameter in learner.parameters.items():
+            allowed = parameter.describe() + (" or null" if parameter.optional else "")
+            rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
+    return [f"  {key:<19} {doc}" for key, doc in rows]
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,10 +119,6 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="change a Spark setting, e.g. --spark spark.sql.shuffle.partitions=4",
     )
-
-
-def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_config_arguments(parser)
 
 
 def _dispatch(options: argparse.Namespace) -> int:

@@ -112,10 +112,10 @@ def _split_assignment(assignment: str, option: str) -> tuple[str, str]:
 
 
 def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    # settings below `spark` have dots in their own names
+    # settings below `spark` have dots in their own names; the doubled first word may be left out
     first, _, rest = dotted.partition(".")
     if first == "spark" and rest:
-        tree.setdefault("spark", {})[rest] = value
+        tree.setdefault("spark", {})[rest if rest.startswith("spark.") else dotted] = value
         return
     *parents, last = dotted.split(".")
     for parent in parents:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -116,3 +118,26 @@ class Config:
     features: FeaturesConfig = setting(FeaturesConfig(), "item features")
     train: TrainConfig = setting(TrainConfig(), "learners")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")
+
+
+def describe(kind: type, sections: Sequence[str], prefix: str = "") -> list[tuple[str, str, str]]:
+    """Return key, meaning and default of every key in the named sections; "" is the top level."""
+    return list(_describe(kind, sections, prefix))
+
+
+def _describe(kind: type, sections: Sequence[str], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for entry in dataclasses.fields(kind):
+        default = entry.default
+        if default is dataclasses.MISSING and entry.default_factory is not dataclasses.MISSING:
+            default = entry.default_factory()
+        if dataclasses.is_dataclass(default):
+            if entry.name in sections:
+                yield from _describe(type(default), ("",), f"{entry.name}.")
+        elif "" in sections:
+            yield f"{prefix}{entry.name}", entry.metadata["doc"], _shown(default)
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, list):
+        return ", ".join(entry.label for entry in default)
+    return "null" if default is None else str(default) or '""'

@@ -30,7 +30,6 @@ class Stage:
     """
 
     name: str
-    doc: str
     run: Callable[[Config, SparkSession, Run], StageResult]
     settings: Callable[[Config], Any]
     needs: Callable[[Config], tuple[str, ...]] = lambda config: ()

@@ -157,6 +157,9 @@ class MPRank(Learner):
 def _solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
     """Return (matrix + ridge·I)⁻¹ right by one Cholesky; `matrix` is overwritten."""
     matrix.flat[:: len(matrix) + 1] += ridge
+    # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
+    if not np.isfinite(matrix.trace()):
+        raise NumericFailureError("the kernel matrix overflowed: scale the features down")
     # the transpose of a symmetric C-ordered matrix is the Fortran-ordered matrix, uncopied
     _, solution, info = dposv(matrix.T, right, lower=1, overwrite_a=1)
     if info != 0:

@@ -45,7 +45,6 @@ def _means(spark: SparkSession, run: Run) -> dict[str, dict[str, float | None]]:
 
 STAGE = Stage(
     name="evaluate",
-    doc="compute metrics per user and their summary, beside the baselines'",
     run=evaluate,
     settings=lambda config: None,
     needs=lambda config: ("train",),

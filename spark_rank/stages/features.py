@@ -71,7 +71,6 @@ def _write_files(run: Run, panel: Panel, offsets: pa.Table) -> FeatureFiles:
 
 STAGE = Stage(
     name="features",
-    doc="make item features: ratings of a panel of reference reviewers, and the item offset",
     run=features,
     settings=lambda config: config.features,
     needs=lambda config: ("prepare", "ingest"),

@@ -136,7 +136,6 @@ def _in_words(reasons: dict[str, int]) -> str:
 
 STAGE = Stage(
     name="ingest",
-    doc="read raw ratings, number users and items, set unusable rows aside",
     run=ingest,
     settings=_effective_input,
     needs=lambda config: () if config.input.path is not None else ("synthesize",),

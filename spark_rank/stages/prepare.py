@@ -35,7 +35,6 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 STAGE = Stage(
     name="prepare",
-    doc="gather each user's ratings and split them into training and test part",
     run=prepare,
     settings=lambda config: config.prepare,
     needs=lambda config: ("ingest",),

@@ -71,7 +71,6 @@ def _histograms(
 
 STAGE = Stage(
     name="report",
-    doc="write the run's HTML report",
     run=report,
     settings=lambda config: None,
     needs=lambda config: ("evaluate",),

@@ -78,7 +78,6 @@ def _short_number() -> "F.Column":
 
 STAGE = Stage(
     name="synthesize",
-    doc="write a generated, Netflix-shaped data set",
     run=synthesize,
     settings=lambda config: config.synthesize,
 )

@@ -79,7 +79,6 @@ def _in_words(by_status: dict[str, int]) -> str:
 
 STAGE = Stage(
     name="train",
-    doc="learn one model per user",
     run=train,
     settings=lambda config: config.train,
     needs=lambda config: ("features", "prepare"),

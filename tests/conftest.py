@@ -1,0 +1,76 @@
+"""One small Spark session for the whole test run, and runs in temporary stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config, load_config
+from spark_rank.engine.runner import run_stages
+from spark_rank.engine.session import spark_session
+from spark_rank.engine.store import Run
+from spark_rank.stages import pipeline
+
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "3",
+    "spark.driver.memory": "2g",
+    # batches of a few users, so that every test crosses batch borders
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "8",
+}
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with spark_session("tests", SETTINGS) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def data_file() -> Callable[[str], Path]:
+    """Find a file of real research data, or skip: such data may not be distributed."""
+
+    def find(name: str) -> Path:
+        path = SHARED_DATA / name
+        if not path.exists():
+            pytest.skip(f"research data {name} is not beside this checkout")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]:
+    """Return a small configuration in a store of its own; keyword `sets` as on the command line."""
+
+    def make(*sets: str, yaml: str = "") -> Config:
+        folder = tmp_path_factory.mktemp("config")
+        path = folder / "test.yaml"
+        small = "synthesize: {users: 60, items: 80, median_ratings: 20}\n"
+        path.write_text((yaml or small) + "features: {panel_size: 10}\n")
+        return load_config(path, [f"store={folder / 'store'}", *sets])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def run_pipeline(spark: SparkSession) -> Callable[[Config], Run]:
+    """Run all stages of a configuration in the shared session."""
+
+    def execute(config: Config) -> Run:
+        run = Run(spark, config.store, config.run_id)
+        run_stages(pipeline(config), config, spark, run)
+        return run
+
+    return execute
+
+
+@pytest.fixture(scope="session")
+def finished(make_config: Callable[..., Config], run_pipeline: Callable[[Config], Run]) -> Run:
+    """Return a whole small run, shared by the tests that only look at it."""
+    learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
+    return run_pipeline(make_config(f"train.learners={learners}"))

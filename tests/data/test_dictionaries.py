@@ -1,0 +1,30 @@
+"""Dense numbers: 0..n-1, the same whatever the partitioning, ids kept as they are."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rank.data.dictionaries import number_ids
+
+IDS = ["007", "7", "70000000000", "ä", "a b", "'; drop", *[f"u{i}" for i in range(900)]]
+
+
+def numbered(spark: SparkSession, ids: list[str], partitions: int) -> dict[str, int]:
+    frame = spark.createDataFrame([(i,) for i in ids], "id string").repartition(partitions)
+    return {row["id"]: row["n"] for row in number_ids(frame, "id", "n").collect()}
+
+
+def test_numbers_are_dense_and_ids_untouched(spark: SparkSession) -> None:
+    numbers = numbered(spark, IDS + IDS[:50], 3)
+    assert numbers.keys() == set(IDS)
+    assert sorted(numbers.values()) == list(range(len(IDS)))
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_partitioning_and_order_do_not_matter(spark: SparkSession, partitions: int) -> None:
+    assert numbered(spark, IDS[::-1], partitions) == numbered(spark, IDS, 3)
+
+
+def test_no_ids_no_numbers(spark: SparkSession) -> None:
+    assert numbered(spark, [], 1) == {}

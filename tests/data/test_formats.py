@@ -1,0 +1,143 @@
+"""Native files become ratings; what cannot is set aside with its reason, never lost."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rank.config import InputConfig
+from spark_rank.data.formats import read_ratings
+from spark_rank.data.quality import mark_duplicates, with_reason
+from spark_rank.errors import ConfigError, InputDataError
+
+Parsed = list[tuple[Any, ...]]
+
+
+def parse(spark: SparkSession, path: Path, **settings: Any) -> Parsed:
+    config = InputConfig(**settings)
+    rows = with_reason(read_ratings(spark, [str(path)], config), config).collect()
+    names = ("user_id", "item_id", "rating", "timestamp", "reason")
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def write(tmp_path: Path, text: str, name: str = "ratings.txt") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_movielens_100k(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "196\t242\t3\t881250949\r\n\n186\t302\t3\t\n1\t2\n")
+    assert parse(spark, path, format="movielens-100k") == [
+        ("196", "242", 3.0, 881250949, None),
+        ("186", "302", 3.0, None, None),
+        ("1", "2", None, None, "malformed_row"),
+    ]
+
+
+def test_movielens_dat_with_and_without_time(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.dat.gz"
+    path.write_bytes(gzip.compress(b"1::1193::5::978300760\n1::661::3.5\n::9::1\n1:::5\n"))
+    assert parse(spark, path, format="movielens-dat") == [
+        ("1", "1193", 5.0, 978300760, None),
+        ("1", "661", 3.5, None, None),
+        (None, "9", 1.0, None, "missing_user"),
+        ("1", ":5", None, None, "malformed_row"),
+    ]
+
+
+def test_csv_with_header_quotes_and_bad_rows(spark: SparkSession, tmp_path: Path) -> None:
+    text = (
+        "\ufeffuserId,movieId,rating,timestamp\n007,\"a,b\",4.5,11\n8,b,x,12\n9,c,nan,1\n"
+        "9,d,inf,1\n,e,1,1\n9,,1,1\n9,f,6,1\n9,g,1,soon\n9,h\n9,i,1,1,1\n"
+    )
+    rows = parse(spark, write(tmp_path, text), format="csv", rating_max=5.0)
+    assert rows[0] == ("007", "a,b", 4.5, 11, None)
+    assert [row[-1] for row in rows[1:]] == [
+        "unreadable_rating", "rating_not_finite", "rating_not_finite", "missing_user",
+        "missing_item", "rating_out_of_range", "unreadable_timestamp", "malformed_row",
+        "malformed_row",
+    ]  # fmt: skip
+
+
+def test_csv_columns_by_name_and_other_delimiters(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "stars;when;who;what\n3;5;u;i\n")
+    columns = {"user": "who", "item": "what", "rating": "stars", "timestamp": "when"}
+    assert parse(spark, path, format="csv", delimiter=";", columns=columns) == [
+        ("u", "i", 3.0, 5, None)
+    ]
+    with pytest.raises(ConfigError, match=r"input.columns.user.*no column 'wh'.*'who'"):
+        parse(spark, path, format="csv", delimiter=";", columns={**columns, "user": "wh"})
+    with pytest.raises(ConfigError, match=r"input.columns.user: cannot tell.*stars, when"):
+        parse(spark, path, format="csv", delimiter=";")
+
+
+def test_csv_without_header(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "u,i,3\nv,j,4\n")
+    assert parse(spark, path, format="csv", header=False) == [
+        ("u", "i", 3.0, None, None),
+        ("v", "j", 4.0, None, None),
+    ]
+    by_position = parse(
+        spark, path, format="csv", header=False, columns={"user": "1", "item": "0", "rating": "2"}
+    )
+    assert by_position[0] == ("i", "u", 3.0, None, None)
+
+
+def test_every_file_of_a_directory_has_its_header(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path, f"user,item,rating\n{name},i,3\n", name)
+    config = InputConfig(format="csv")
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    rows = with_reason(read_ratings(spark, files, config), config).collect()
+    assert sorted((row["user_id"], row["reason"]) for row in rows) == [
+        ("a.csv", None), ("b.csv", None),
+    ]  # fmt: skip
+
+
+def test_a_csv_without_any_line(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InputDataError, match="header that names the columns is missing"):
+        parse(spark, write(tmp_path, "\n"), format="csv")
+
+
+def test_parquet_ids_of_any_type(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    frame = spark.createDataFrame(
+        [(2**40, "00x", 3, None), (5, None, 4, None), (6, "y", None, None)],
+        "customer bigint, movie string, stars int, at timestamp",
+    )
+    frame.coalesce(1).write.parquet(str(path))
+    assert parse(spark, path, format="parquet", columns={"timestamp": "at"}) == [
+        (str(2**40), "00x", 3.0, None, None),
+        ("5", None, 4.0, None, "missing_item"),
+        ("6", "y", None, None, "unreadable_rating"),
+    ]
+
+
+def test_parquet_timestamps_become_seconds(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    spark.sql(
+        "select 'u' user, 'i' item, 1.5 rating, timestamp'2005-09-06 00:00:01' timestamp"
+    ).write.parquet(str(path))
+    assert parse(spark, path, format="parquet") == [("u", "i", 1.5, 1125964801, None)]
+
+
+def test_a_nested_parquet_column_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    spark.sql("select 'u' user, array(1) item, 1.5 rating").write.parquet(str(path))
+    with pytest.raises(ConfigError, match="'item' is array<int>: a plain number or text"):
+        parse(spark, path, format="parquet")
+
+
+def test_the_latest_of_a_repeated_rating_is_kept(spark: SparkSession) -> None:
+    rows = [(1, 1, 3.0, 5), (1, 1, 4.0, 9), (1, 1, 5.0, None), (1, 2, 2.0, None), (1, 2, 3.0, None)]
+    schema = "user int, item int, rating double, timestamp bigint"
+    for parts in (1, 5):
+        frame = spark.createDataFrame(rows, schema).repartition(parts)
+        kept = mark_duplicates(frame).where("reason is null").select("item", "rating").collect()
+        assert sorted(tuple(row) for row in kept) == [(1, 4.0), (2, 3.0)]
+        assert mark_duplicates(frame).where("reason = 'duplicate'").count() == 3

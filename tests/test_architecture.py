@@ -1,0 +1,66 @@
+"""Dependencies point one way; the entry points hold no logic."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "spark_rank"
+SPARK_FREE = ("learners", "metrics", "report", "config")
+FORBIDDEN = {
+    **{room: {"pyspark", "pandas"} for room in SPARK_FREE},
+    "learners": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
+                 "spark_rank.features", "spark_rank.config", "spark_rank.metrics"},
+    "metrics": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
+                "spark_rank.features", "spark_rank.config", "spark_rank.learners"},
+    "data": {"spark_rank.engine", "spark_rank.stages", "spark_rank.features",
+             "spark_rank.learners"},
+    "features": {"spark_rank.engine", "spark_rank.stages", "spark_rank.learners"},
+    "engine": {"spark_rank.stages", "spark_rank.report"},
+}  # fmt: skip
+
+
+def imported_modules(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names.add(node.module or "")
+    return names
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_rooms_import_only_what_is_below_them(room: str) -> None:
+    files = sorted((PACKAGE / room).rglob("*.py"))
+    assert files, f"no module in {room}"
+    for path in files:
+        for name in imported_modules(path):
+            broken = [f for f in FORBIDDEN[room] if name == f or name.startswith(f + ".")]
+            assert not broken, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_the_check_sees_imports(tmp_path: Path) -> None:
+    sample = tmp_path / "sample.py"
+    sample.write_text("def f():\n    from pyspark.sql import functions\n    import pandas as pd\n")
+    assert imported_modules(sample) == {"pyspark.sql", "pandas"}
+
+
+def test_every_job_only_hands_over() -> None:
+    from spark_rank.cli import STAGES
+
+    jobs = {path.stem: path for path in (ROOT / "jobs").glob("*.py")}
+    assert jobs.keys() == STAGES.keys()
+    for name, path in jobs.items():
+        assert f'run_job("{name}")' in path.read_text()
+        assert len(path.read_text().splitlines()) <= 10
+
+
+def test_nothing_is_pickled_or_loaded_unsafely() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        assert "pickle" not in imported_modules(path), path
+        assert "yaml.load(" not in path.read_text(), path
