@@ -41,7 +41,8 @@ def summarise(metrics: DataFrame, names: Sequence[str]) -> DataFrame:
 def _with_interval(grouped: DataFrame) -> DataFrame:
     users, mean = F.col("users"), F.col("total") / F.nullif(F.col("users"), F.lit(0))
     variance = (F.col("squares") - F.col("total") * mean) / F.nullif(users - 1, F.lit(0))
-    sd = F.sqrt(F.greatest(variance, F.lit(0.0)))
+    # rounding may leave a variance a little below 0; an undefined one stays null
+    sd = F.sqrt(F.when(variance < 0.0, F.lit(0.0)).otherwise(variance))
     frame = grouped.withColumn("mean", mean).withColumn("sd", sd)
     half = _student_quantile(frame) * F.col("sd") / F.sqrt(users)
     return frame.withColumn("ci_low", F.col("mean") - half).withColumn(

@@ -1,0 +1,145 @@
+"""The worker's side of training, called on batches without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+
+from spark_rank.engine import learning
+from spark_rank.engine.learning import BASELINE_SPECS, LearnerSpec, LearnJob, learn_batches
+from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
+from spark_rank.learners import MPRank
+from spark_rank.metrics import mean_squared_difference
+
+N_ITEMS, D = 30, 4
+RNG = np.random.default_rng(3)
+FEATURES = ItemFeatures(
+    RNG.normal(size=(N_ITEMS, D)).astype(np.float32),
+    RNG.normal(size=N_ITEMS),
+    pa.array([f"item {i}" for i in range(N_ITEMS)]),
+)
+FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "item_ids")))
+LINEAR = LearnerSpec("linear", "mprank", item_offset=True, params={"C": 2.0})
+RBF = LearnerSpec("rbf", "mprank", item_offset=False, params={"kernel": "rbf", "gamma": 0.3})
+
+User = tuple[int, list[int], list[float], int]
+USERS: list[User] = [
+    (0, [1, 5, 7, 9, 2, 4], [1, 5, 3, 4, 2, 2], 4),
+    (1, [3], [4], 1),
+    (2, [0, 1, 2, 3, 4], [3, 3, 3, 1, 5], 3),
+    (3, list(range(30)), [float(i % 5 + 1) for i in range(30)], 15),
+]
+
+
+def batch(users: list[User]) -> pa.RecordBatch:
+    return pa.record_batch(
+        {
+            "user": pa.array([u[0] for u in users], pa.int32()),
+            "user_id": pa.array([f"user {u[0]}" for u in users]),
+            "items": pa.array([u[1] for u in users], pa.list_(pa.int32())),
+            "ratings": pa.array([u[2] for u in users], pa.list_(pa.float32())),
+            "n_train": pa.array([u[3] for u in users], pa.int32()),
+        }
+    )
+
+
+def learn(*batches: pa.RecordBatch, panel: dict[int, int] | None = None) -> list[dict[str, Any]]:
+    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2)
+    made: Iterator[pa.RecordBatch] = learn_batches(iter(batches), job, lambda files: FEATURES)
+    return [row for out in made for row in out.to_pylist()]
+
+
+def row_of(rows: list[dict[str, Any]], user: int, learner: str) -> dict[str, Any]:
+    (found,) = [r for r in rows if r["user_id"] == f"user {user}" and r["learner"] == learner]
+    return found
+
+
+def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
+    row = row_of(learn(batch(USERS)), 3, "linear")
+    X, offset = FEATURES.matrix.astype(float), FEATURES.offset
+    y = np.array(USERS[3][2])
+    model = MPRank(2.0).fit(X[:15], y[:15], offset=offset[:15])
+    assert_allclose(row["weights"], model.coef_.astype(np.float32))
+    expected = model.decision_function(X[15:], offset=offset[15:])
+    assert_allclose(row["test_scores"], expected.astype(np.float32))
+    assert_allclose(row["test_ratings"], y[15:])
+    train = model.decision_function(X[:15], offset=offset[:15])
+    assert_allclose(row["train_msd"], mean_squared_difference(train, y[:15]))
+    assert (row["status"], row["reason"], row["n_train"], row["n_test"]) == ("learned", None, 15, 15)
+    assert row["uses_offset"] is True
+    assert row["dual"] is None
+
+
+def test_a_stored_kernel_model_scores_without_the_package() -> None:
+    row = row_of(learn(batch(USERS)), 3, "rbf")
+    index = {name: i for i, name in enumerate(FEATURES.item_ids.to_pylist())}
+    support = FEATURES.matrix[[index[name] for name in row["support_items"]]]
+    for item, score in zip(range(15, 30), row["test_scores"], strict=True):
+        squared = ((support - FEATURES.matrix[item]) ** 2).sum(axis=1)
+        by_hand = row["intercept"] + np.dot(row["dual"], np.exp(-row["gamma"] * squared))
+        assert abs(by_hand - score) < 1e-5
+
+
+def test_users_that_cannot_be_learned_fall_back_and_say_so() -> None:
+    rows = learn(batch(USERS))
+    few, equal = row_of(rows, 1, "linear"), row_of(rows, 2, "linear")
+    assert (few["status"], few["reason"]) == ("fallback", "too_few_ratings")
+    assert (equal["status"], equal["reason"]) == ("fallback", "equal_ratings")
+    baseline = row_of(rows, 2, "item_offset")
+    assert baseline["status"] == "learned"
+    assert equal["test_scores"] == baseline["test_scores"]
+    assert few["test_scores"] == []
+
+
+def test_batches_of_any_size_give_the_same_rows() -> None:
+    whole = learn(batch(USERS))
+    assert learn(*[batch([user]) for user in USERS]) == whole
+    assert learn(batch(USERS).slice(0, 1), batch(USERS).slice(1)) == whole
+    assert learn(batch([])) == []
+
+
+def test_a_reviewer_does_not_predict_herself() -> None:
+    row = row_of(learn(batch(USERS), panel={3: 2}), 3, "linear")
+    assert row["excluded_feature"] == 2
+    assert row["weights"][2] == 0.0
+    others = row_of(learn(batch(USERS)), 3, "linear")
+    assert others["excluded_feature"] is None
+    assert others["weights"][2] != 0.0
+
+
+def test_one_bad_user_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy = learn(batch(USERS))
+    original = MPRank.fit
+
+    def fragile(self: MPRank, X: Any, y: Any, offset: Any = None) -> MPRank:
+        if len(y) == 15:
+            raise ZeroDivisionError("poison")
+        return original(self, X, y, offset)
+
+    monkeypatch.setattr(MPRank, "fit", fragile)
+    rows = learn(batch(USERS))
+    bad = row_of(rows, 3, "linear")
+    assert (bad["status"], bad["reason"]) == ("failed", "unexpected_error")
+    assert bad["detail"] == "ZeroDivisionError: poison"
+    assert bad["test_scores"] is None
+    assert bad["n_test"] == 15
+    untouched = [r for r in rows if r["user_id"] != "user 3"]
+    assert untouched == [r for r in healthy if r["user_id"] != "user 3"]
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = ItemFeatures(FEATURES.matrix * np.float32(1e38), FEATURES.offset, FEATURES.item_ids)
+    huge = ItemFeatures(huge.matrix.astype(np.float64) ** 5, huge.offset, huge.item_ids)
+    monkeypatch.setattr(learning, "open_distributed", lambda files: huge)
+    job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2)
+    (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: huge)
+    (row,) = out.to_pylist()
+    assert (row["status"], row["reason"]) == ("failed", "numeric_failure")
+    assert "overflowed" in row["detail"]

@@ -1,0 +1,188 @@
+"""Stages run once, refuse to contradict themselves, and publish only what is complete."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.data.tables import ITEMS, METRICS, USERS
+from spark_rank.engine.progress import Progress
+from spark_rank.engine.runner import run_stage
+from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, ContractError
+
+
+class Counted:
+    """A stage that counts how often it really ran."""
+
+    def __init__(self, name: str = "first", needs: tuple[str, ...] = (), inputs: Any = None) -> None:
+        self.times = 0
+        self.inputs = inputs
+        self.fail = False
+        self.stage = Stage(
+            name,
+            self.run,
+            settings=lambda config: config.prepare,
+            needs=lambda config: needs,
+            inputs=lambda config, run: self.inputs,
+        )
+
+    def run(self, config: Config, spark: SparkSession, run: Run) -> StageResult:
+        self.times += 1
+        if self.fail:
+            raise RuntimeError("broke")
+        rows = run.write(USERS, spark.createDataFrame([("a", 0)], "user_id string, user int"))
+        return StageResult("one user", {"users": rows}, {"fact": 1})
+
+
+@pytest.fixture
+def run(spark: SparkSession, tmp_path: Path) -> Run:
+    return Run(spark, str(tmp_path / "store"), "r1")
+
+
+MakeConfig = Callable[..., Config]
+
+
+def test_a_finished_stage_is_not_run_again(
+    spark: SparkSession, run: Run, make_config: MakeConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage, config = Counted(), make_config()
+    record = run_stage(stage.stage, config, spark, run)
+    assert run_stage(stage.stage, config, spark, run) == record
+    assert stage.times == 1
+    assert "already done: one user" in capsys.readouterr().err
+    assert record["tables"] == {"users": 1}
+    assert record["facts"] == {"fact": 1}
+    assert {"fingerprint", "seconds", "started", "versions", "seed", "settings"} <= record.keys()
+
+
+def test_another_configuration_is_refused_and_named(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    stage = Counted()
+    run_stage(stage.stage, make_config(), spark, run)
+    with pytest.raises(ConfigError, match=r"train_share was 0.5, is 0.7.*--set run_id=NAME"):
+        run_stage(stage.stage, make_config("prepare.train_share=0.7"), spark, run)
+    with pytest.raises(ConfigError, match="seed 0, not 1"):
+        run_stage(stage.stage, make_config("seed=1"), spark, run)
+    stage.inputs = "changed file"
+    with pytest.raises(ConfigError, match="other input"):
+        run_stage(stage.stage, make_config(), spark, run)
+    assert stage.times == 1
+
+
+def test_settings_of_other_stages_do_not_matter(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    stage = Counted()
+    run_stage(stage.stage, make_config(), spark, run)
+    run_stage(stage.stage, make_config("train.min_ratings=9"), spark, run)
+    assert stage.times == 1
+
+
+def test_a_failed_stage_is_not_recorded_and_runs_again(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    stage, config = Counted(), make_config()
+    stage.fail = True
+    with pytest.raises(RuntimeError):
+        run_stage(stage.stage, config, spark, run)
+    assert run.record("first") is None
+    stage.fail = False
+    run_stage(stage.stage, config, spark, run)
+    assert stage.times == 2
+
+
+def test_a_stage_needs_what_comes_before(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    first, second = Counted("first"), Counted("second", needs=("first",))
+    with pytest.raises(ConfigError, match="'second' needs 'first'.*run `spark-rank first` first"):
+        run_stage(second.stage, make_config(), spark, run)
+    run_stage(first.stage, make_config(), spark, run)
+    run_stage(second.stage, make_config(), spark, run)
+    assert second.times == 1
+
+
+def test_readers_trust_only_what_is_recorded(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    run.write(ITEMS, spark.createDataFrame([("i", 0)], "item_id string, item int"))
+    with pytest.raises(ConfigError, match="no finished table 'items'"):
+        run.read(ITEMS)
+    run_stage(Counted().stage, make_config(), spark, run)
+    assert run.read(USERS).count() == 1
+    with pytest.raises(ConfigError, match="no finished table 'metrics'"):
+        run.read(METRICS)
+
+
+def test_a_table_that_drifted_is_refused_on_read(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    run_stage(Counted().stage, make_config(), spark, run)
+    drifted = spark.createDataFrame([("a", 0)], "user_id string, user bigint")
+    drifted.write.mode("overwrite").parquet(run.path("users"))
+    with pytest.raises(ContractError, match="column 'user' is bigint"):
+        run.read(USERS)
+
+
+def test_a_broken_record_is_named(spark: SparkSession, run: Run, make_config: MakeConfig) -> None:
+    run_stage(Counted().stage, make_config(), spark, run)
+    run.files.write_text(run.path("manifest/first.json"), "{")
+    with pytest.raises(ContractError, match=r"first\.json: not a valid stage record"):
+        run.record("first")
+
+
+def test_files_there_and_back(run: Run, tmp_path: Path) -> None:
+    path = run.path("some/note.txt")
+    assert not run.files.exists(path)
+    run.files.write_text(path, "erste Fassung ä")
+    run.files.write_text(path, "second")
+    assert run.files.read_text(path) == "second"
+    assert run.files.head(path, 3) == b"sec"
+    assert run.files.head(path, 99) == b"second"
+    local = tmp_path / "file.bin"
+    local.write_bytes(b"\0\1")
+    run.files.upload(local, run.path("some/file.bin"))
+    (found, note) = run.files.glob(run.path("some"))
+    assert (found.path, found.size) == (run.path("some/file.bin"), 2)
+    assert run.files.glob(run.path("some/*.txt")) == [note]
+    assert run.files.glob(run.path("nothing")) == []
+    run.files.delete(run.path("some"))
+    assert not run.files.exists(path)
+
+
+def test_progress_says_what_happens(spark: SparkSession) -> None:
+    stream = io.StringIO()
+    with Progress(spark, "train", stream) as progress:
+        spark.range(10).count()
+        progress.finish("ten users")
+    assert stream.getvalue().splitlines() == ["[train] ...", "[train] ten users"]
+    assert progress.seconds() > 0.0
+
+
+def test_progress_on_a_terminal_shows_tasks_and_cleans_up(spark: SparkSession) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def slowly(_: Any) -> None:
+        import time
+
+        time.sleep(0.1)
+
+    stream = Terminal()
+    with Progress(spark, "train", stream) as progress:
+        spark.range(0, 40, 1, 8).foreach(slowly)
+        progress.finish("done")
+    text = stream.getvalue()
+    assert "/8 tasks" in text
+    assert text.endswith("[train] done\n\r\x1b[K")
+

@@ -1,0 +1,27 @@
+"""Which setting wins."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from spark_rank.engine.session import DEFAULTS, LOCAL_DEFAULTS, session_settings
+
+
+def test_spark_submit_wins_over_the_configuration_over_the_defaults() -> None:
+    name = "spark.sql.shuffle.partitions"
+    assert session_settings({}, {})[name] == DEFAULTS[name]
+    assert session_settings({name: "5"}, {})[name] == "5"
+    assert session_settings({name: "5"}, {name: "6"})[name] == "6"
+
+
+def test_only_local_masters_are_tied_to_this_machine() -> None:
+    local = session_settings({}, {})
+    assert LOCAL_DEFAULTS.items() <= local.items()
+    remote = session_settings({}, {"spark.master": "spark://host:7077"})
+    assert not LOCAL_DEFAULTS.keys() & remote.keys()
+    assert session_settings({"spark.driver.memory": "9g"}, {})["spark.driver.memory"] == "9g"
+
+
+def test_the_session_has_its_settings(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert spark.conf.get("spark.sql.execution.arrow.pyspark.validateSchema.enabled") == "true"

@@ -1,0 +1,102 @@
+"""Reference reviewers: who is chosen, what stands for a missing rating, what is never seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_array_equal
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rank.features.offset import item_offsets
+from spark_rank.features.panel import fill_matrix, most_active_panel
+
+SCHEMA = "user int, user_id string, items array<int>, ratings array<float>, n_train int"
+# users 0 and 2 tie in training ratings; user 1 has the most ratings, but few for training
+BLOCKS = [
+    (0, "a", [3, 1, 4], [5.0, 1.0, 2.0], 2),
+    (1, "b", [0, 1, 2, 3, 4], [1.0, 1.0, 1.0, 5.0, 5.0], 1),
+    (2, "c", [2, 3, 0], [4.0, 3.0, 5.0], 2),
+    (3, "d", [0, 1, 2], [2.0, 4.0, 5.0], 3),
+]
+
+
+def frame(spark: SparkSession, rows: list[tuple[object, ...]]) -> DataFrame:
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def test_the_most_active_by_training_ratings_ties_by_number(spark: SparkSession) -> None:
+    panel = most_active_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5)
+    assert (panel.users, panel.user_ids, panel.n_train) == ([3, 0, 2], ["d", "a", "c"], [3, 2, 2])
+    assert_array_equal(panel.medians, [4.0, 3.0, 3.5])
+    # the middle of the panel's training ratings 1..5 is 3
+    expected = np.array(
+        [[-1, 0, 0.5], [1, -2, 0.5], [2, 0, 1], [1, 2, 0], [1, 0, 0.5]], dtype=np.float32
+    )
+    assert_array_equal(panel.matrix, expected)
+
+
+def test_a_panel_larger_than_the_users_is_all_users(spark: SparkSession) -> None:
+    assert most_active_panel(frame(spark, BLOCKS), 99, n_items=5).matrix.shape == (5, 4)
+
+
+def test_fill_matrix_is_what_a_loop_does() -> None:
+    rng = np.random.default_rng(0)
+    filled = rng.random((30, 6)) < 0.3
+    filled[0] = True
+    items, columns = np.nonzero(filled)
+    shuffled = rng.permutation(len(items))
+    items, columns = items[shuffled], columns[shuffled]
+    ratings = rng.integers(1, 6, len(items)).astype(float)
+    matrix, medians = fill_matrix(columns, items, ratings, (30, 6))
+    middle = (ratings.min() + ratings.max()) / 2
+    for j in range(6):
+        own = ratings[columns == j]
+        assert medians[j] == np.median(own)
+        for i in range(30):
+            given = ratings[(columns == j) & (items == i)]
+            assert matrix[i, j] == (given[0] if len(given) else medians[j]) - middle
+
+
+def test_offsets_are_shrunken_means_of_centred_ratings(spark: SparkSession) -> None:
+    items = spark.createDataFrame([(i, f"i{i}") for i in range(5)], "item int, item_id string")
+    rows = item_offsets(frame(spark, BLOCKS), items, shrinkage=2.0).collect()
+    found = {row["item"]: row["offset"] for row in rows}
+    sums = dict.fromkeys(range(5), 0.0)
+    counts = dict.fromkeys(range(5), 0)
+    for _, _, block_items, ratings, n_train in BLOCKS:
+        mean = np.mean(ratings[:n_train])
+        for item, rating in zip(block_items[:n_train], ratings[:n_train], strict=True):
+            sums[item] += rating - mean
+            counts[item] += 1
+    for item in range(5):
+        assert abs(found[item] - sums[item] / (counts[item] + 2.0)) < 1e-7
+    assert found[4] == 0.0, "rated by nobody in training"
+
+
+def test_test_ratings_change_no_feature(spark: SparkSession) -> None:
+    changed = [
+        (user, name, items, ratings[:n] + [1.0 + 4.0 * (r < 3) for r in ratings[n:]], n)
+        for user, name, items, ratings, n in BLOCKS
+    ]
+    assert changed != BLOCKS
+    items = spark.createDataFrame([(i, f"i{i}") for i in range(5)], "item int, item_id string")
+    before, after = frame(spark, BLOCKS), frame(spark, changed)
+    assert_array_equal(most_active_panel(before, 3, 5).matrix, most_active_panel(after, 3, 5).matrix)
+    assert (
+        item_offsets(before, items, 1.0).orderBy("item").collect()
+        == item_offsets(after, items, 1.0).orderBy("item").collect()
+    )
+
+
+def test_offsets_do_not_depend_on_the_partitioning(spark: SparkSession) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        (u, str(u), list(range(5)), rng.normal(3, 1, 5).astype(np.float32).tolist(), 5)
+        for u in range(200)
+    ]
+    items = spark.createDataFrame([(i, f"i{i}") for i in range(5)], "item int, item_id string")
+
+    def offsets(parts: int) -> list[float]:
+        made = item_offsets(frame(spark, rows).repartition(parts), items, 1.0)
+        return [row["offset"] for row in made.orderBy("item").collect()]
+
+    assert offsets(1) == offsets(3) == offsets(16)

@@ -1,0 +1,359 @@
+"""The whole way: raw ratings to models, metrics, summary and report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config, load_config
+from spark_rank.data.tables import TABLES
+from spark_rank.engine.runner import run_stages
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
+from spark_rank.learners import MPRank
+from spark_rank.metrics import mean_squared_difference
+from spark_rank.stages import STAGES, pipeline
+from spark_rank.stages.execution import run_summary
+
+MakeConfig = Callable[..., Config]
+RunPipeline = Callable[[Config], Run]
+
+
+def local(run: Run, name: str) -> str:
+    return run.path(name).removeprefix("file:")
+
+
+def rows(run: Run, table: str, order: str) -> list[tuple[Any, ...]]:
+    return table_of(run, table).order(order).fetchall()
+
+
+def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
+    """Read as a consumer does; the run id, which DuckDB takes from the path, is left out."""
+    files = f"{local(run, table)}/**/*.parquet"
+    return duckdb.sql(f"select * exclude (run_id) from read_parquet('{files}')")
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name != "quarantine"])
+def test_duckdb_reads_every_table(finished: Run, table: str) -> None:
+    found = table_of(finished, table)
+    names = [c.name for c in TABLES[table].columns]
+    assert [c for c in found.columns if c != "bucket"] == [
+        c for c in [*names, "schema_version"] if c != "bucket"
+    ]
+    assert len(found.fetchall()) > 0
+
+
+def test_duckdb_reads_an_empty_quarantine(finished: Run) -> None:
+    found = table_of(finished, "quarantine")
+    assert found.columns == ["source", "raw", "reason", "schema_version"]
+    assert found.fetchall() == []
+
+
+def test_pinned_columns_and_original_ids(finished: Run) -> None:
+    found = duckdb.sql(f"select * from read_parquet('{local(finished, 'metrics')}/*.parquet')")
+    pinned = ["user_id", "learner", "status", "reason", "n_train", "n_test", "msd", "m1d",
+              "misranking"]  # fmt: skip
+    assert set(pinned) <= set(found.columns)
+    users = {row[0] for row in duckdb.sql("select distinct user_id from found").fetchall()}
+    assert users == {str(u) for u in range(1, 61)}
+
+
+def test_every_user_is_there_once_per_learner(finished: Run) -> None:
+    for table in ("models", "metrics"):
+        path = f"{local(finished, table)}/*.parquet"
+        counts = duckdb.sql(
+            f"select learner, count(*), count(distinct user_id) from '{path}' group by 1 order by 1"
+        ).fetchall()
+        assert counts == [
+            (name, 60, 60) for name in ("constant", "item_offset", "linear", "rbf")
+        ]
+
+
+def test_nothing_is_lost_between_the_rooms(finished: Run) -> None:
+    records = finished.records()
+    ingest, prepare = records["ingest"], records["prepare"]
+    total = ingest["tables"]["ratings"] + ingest["tables"]["quarantine"]
+    assert total == ingest["facts"]["rows_in"] == records["synthesize"]["tables"]["synthetic"]
+    facts = prepare["facts"]
+    assert facts["train_ratings"] + facts["test_ratings"] == ingest["tables"]["ratings"]
+    assert list(records) == sorted(STAGES)
+
+
+def test_the_learners_beat_the_constant(finished: Run) -> None:
+    means = finished.record("evaluate")["facts"]["means"]  # type: ignore[index]
+    assert means["linear"]["msd"] < means["constant"]["msd"]
+    assert means["rbf"]["msd"] < means["constant"]["msd"]
+    assert means["rbf"]["misranking"] < 0.5
+
+
+def test_metrics_are_those_of_a_model_learned_on_plain_arrays(finished: Run) -> None:
+    """An independent path: Parquet, DuckDB, NumPy, the learner; no worker code."""
+    features = {
+        item: (offset, np.array(vector, dtype=float))
+        for item, offset, vector in duckdb.sql(
+            f"select item, \"offset\", features from '{local(finished, 'item_features')}/*.parquet'"
+        ).fetchall()
+    }
+    members = dict(
+        duckdb.sql(f"select user_id, feature from '{local(finished, 'panel')}/*.parquet'").fetchall()
+    )
+    blocks = duckdb.sql(
+        "select user_id, items, ratings, n_train "
+        f"from read_parquet('{local(finished, 'blocks')}/**/*.parquet') order by len(items) desc"
+    ).fetchall()
+    metrics = {
+        (user, learner): msd
+        for user, learner, msd in duckdb.sql(
+            f"select user_id, learner, msd from '{local(finished, 'metrics')}/*.parquet'"
+        ).fetchall()
+    }
+    for user, items, ratings, n_train in blocks[:10] + blocks[30:35]:
+        offset = np.array([features[i][0] for i in items])
+        X = np.array([features[i][1] for i in items])
+        if user in members:
+            X[:, members[user]] = 0.0
+        y = np.array(ratings)
+        for name, model in (("linear", MPRank(0.1)), ("rbf", MPRank(10.0, kernel="rbf"))):
+            model.fit(X[:n_train], y[:n_train], offset=offset[:n_train])
+            scores = model.decision_function(X[n_train:], offset=offset[n_train:])
+            expected = mean_squared_difference(scores, y[n_train:])
+            assert_allclose(metrics[user, name], expected, rtol=1e-5)
+
+
+def test_duckdb_alone_reproduces_a_score(finished: Run) -> None:
+    """What the README promises: weights, features and offset are all a consumer needs."""
+    query = f"""
+        with m as (select * from '{local(finished, "models")}/*.parquet'
+                   where learner = 'linear' and status = 'learned' and n_test > 3
+                   order by user_id limit 5),
+             b as (select user_id, unnest(items[n_train + 1:]) as item,
+                          generate_subscripts(items[n_train + 1:], 1) as position
+                   from read_parquet('{local(finished, "blocks")}/**/*.parquet'))
+        select m.test_scores[b.position],
+               m.intercept + f."offset"
+                 + list_dot_product(m.weights, f.features::float[])
+        from m join b using (user_id)
+        join '{local(finished, "item_features")}/*.parquet' f using (item)
+    """
+    pairs = duckdb.sql(query).fetchall()
+    assert len(pairs) > 15
+    for stored, reproduced in pairs:
+        assert abs(stored - reproduced) < 1e-5
+
+
+@pytest.mark.parametrize("partitions", [1, 16])
+def test_the_number_of_partitions_changes_no_value(
+    spark: SparkSession,
+    finished: Run,
+    make_config: MakeConfig,
+    run_pipeline: RunPipeline,
+    partitions: int,
+) -> None:
+    learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(3 * partitions))
+    # small files are packed into few tasks unless told otherwise
+    spark.conf.set("spark.sql.files.minPartitionNum", str(partitions))
+    try:
+        buckets = f"prepare.buckets={partitions}"
+        run = run_pipeline(make_config(f"train.learners={learners}", buckets))
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "8")
+        spark.conf.unset("spark.sql.files.minPartitionNum")
+    for table, order in (("models", "user_id, learner"), ("metrics", "user_id, learner"),
+                         ("summary", "learner, metric"), ("item_features", "item")):  # fmt: skip
+        ours, reference = rows(run, table, order), rows(finished, table, order)
+        assert repr(ours) == repr(reference), table
+
+
+def test_the_same_command_again_does_nothing(
+    spark: SparkSession, finished: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {name: r["started"] for name, r in finished.records().items()}
+    learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
+    store = finished.root.removeprefix("file:").split("/runs/")[0]
+    config = load_config(
+        Path(store).parent / "test.yaml", [f"store={store}", f"train.learners={learners}"]
+    )
+    run_stages(pipeline(config), config, spark, finished)
+    assert {name: r["started"] for name, r in finished.records().items()} == before
+    assert capsys.readouterr().err.count("already done") == len(STAGES)
+
+
+def test_the_closing_summary_names_everything(finished: Run) -> None:
+    text = run_summary(finished.records(), finished)
+    for word in ("constant", "item_offset", "linear", "rbf", "MSD", "M1D", "misranking", "learned",
+                 "/models", "/metrics", "/summary", "report.html"):  # fmt: skip
+        assert word in text
+
+
+def test_the_report_stands_on_its_own(finished: Run) -> None:
+    html = Path(local(finished, "report/report.html")).read_text()
+    assert html.count("<svg") == 3
+    assert html.count('role="img" aria-label=') == 3
+    for outside in ("http://", "https://", "<script", "<link", "@import"):
+        cleaned = html.replace("http://www.w3.org", "").replace("https://matplotlib.org", "")
+        assert outside not in cleaned.replace("http://purl.org", "").replace(
+            "http://creativecommons.org", ""
+        )
+    assert "item_offset" in html
+
+
+def write_csv(tmp_path: Path, lines: list[str]) -> Path:
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    return path
+
+
+def test_quarantine_keeps_every_bad_row(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    good = [f"u{u},i{i},{(u * i) % 5 + 1}" for u in range(6) for i in range(7)]
+    bad = ["u1,i1,oops", "u2,,3", "u3"]
+    path = write_csv(tmp_path, [*good, *bad, "u1,i1,2"])
+    config = make_config(f"input.path={path}", "input.format=csv", "input.max_bad_share=0.2")
+    run = run_pipeline(config)
+    found = rows(run, "quarantine", "reason, raw")
+    assert [(reason, raw) for _, raw, reason, _ in found[1:]] == [
+        ("malformed_row", "u3"), ("missing_item", "u2,,3"), ("unreadable_rating", "u1,i1,oops"),
+    ]  # fmt: skip
+    assert found[0][2] == "duplicate"
+    assert json.loads(found[0][1])["user_id"] == "u1"
+    assert all(source.endswith("in.csv") for source, *_ in found[1:])
+    ingest = run.record("ingest") or {}
+    assert ingest["facts"]["rows_in"] == 46 == ingest["tables"]["ratings"] + len(found)
+    assert ingest["facts"]["quarantined_by_reason"]["duplicate"] == 1
+
+
+def test_too_many_bad_rows_end_the_run_but_are_kept(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    path = write_csv(tmp_path, ["a,b,3", "a,c,x"])
+    config = make_config(f"input.path={path}", "input.format=csv")
+    with pytest.raises(InputDataError, match=r"1 of 2 rows are unusable.*max_bad_share 0.05"):
+        run_pipeline(config)
+    kept = list(Path(config.store).glob("runs/*/quarantine/*.parquet"))
+    assert duckdb.read_parquet([str(p) for p in kept]).fetchall()[0][1] == "a,c,x"
+    assert not list(Path(config.store).glob("runs/*/manifest/*"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [([], "holds no rows"), (["a,b,x"], "none of the 1 rows is a rating")],
+)
+def test_nothing_to_learn_from(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline, lines: list[str], words: str
+) -> None:
+    path = write_csv(tmp_path, lines)
+    with pytest.raises(InputDataError, match=words):
+        run_pipeline(make_config(f"input.path={path}", "input.format=csv"))
+
+
+def test_an_empty_file_and_a_wrong_path(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    with pytest.raises(InputDataError, match="is empty"):
+        run_pipeline(make_config(f"input.path={empty}", "input.format=csv"))
+    with pytest.raises(ConfigError, match=r"input.path: .*nowhere.csv: no such file"):
+        run_pipeline(make_config(f"input.path={tmp_path / 'nowhere.csv'}", "input.format=csv"))
+
+
+def test_users_of_every_awkward_kind(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    lines = [f"u{u},i{i},{(u + i) % 5 + 1}" for u in range(8) for i in range(9)]
+    lines += ["single,i1,4", *[f"equal,i{i},3" for i in range(9)], "pair,i1,2", "pair,i2,5"]
+    config = make_config(f"input.path={write_csv(tmp_path, lines)}", "input.format=csv")
+    run = run_pipeline(config)
+    found = {
+        (row[0], row[1]): row
+        for row in duckdb.sql(
+            "select user_id, learner, status, reason, n_train, n_test, msd, misranking "
+            f"from '{local(run, 'metrics')}/*.parquet'"
+        ).fetchall()
+    }
+    assert found["single", "mprank"][2:] == (
+        "fallback", "too_few_ratings", 1, 0, None, None,
+    )  # fmt: skip
+    assert found["equal", "mprank"][2:6] == ("fallback", "equal_ratings", 5, 4)
+    assert found["equal", "mprank"][7] is None, "no pair of different ratings"
+    assert found["pair", "mprank"][2:6] == ("fallback", "too_few_ratings", 1, 1)
+    assert found["u1", "mprank"][2:4] == ("learned", None)
+
+
+def test_too_many_failed_users_have_their_own_exit(
+    make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    # a constant this large overflows for every user
+    learners = "[{params: {C: 1e308, kernel: poly, degree: 200, coef0: 1e9}}]"
+    config = make_config(f"train.learners={learners}")
+    with pytest.raises(TooManyFailuresError, match=r"failed: numeric_failure.*max_failed_share") as e:
+        run_pipeline(config)
+    assert e.value.exit_code == 4
+
+
+@pytest.mark.parametrize("format_name", ["movielens-100k", "movielens-dat", "csv", "parquet"])
+def test_generated_data_in_a_native_format_is_read_back(
+    tmp_path: Path,
+    make_config: MakeConfig,
+    run_pipeline: RunPipeline,
+    finished: Run,
+    format_name: str,
+) -> None:
+    sets = [f"synthesize.format={format_name}", f"synthesize.path={tmp_path / 'made'}"]
+    config = make_config(*sets)
+    spark = finished.spark
+    run = Run(spark, config.store, config.run_id)
+    run_stages([STAGES["synthesize"], STAGES["ingest"]], config, spark, run)
+    order = "user_id, item_id"
+    query = (
+        "select user_id, item_id, rating, timestamp from '{ratings}/*.parquet' "
+        "join '{users}/*.parquet' using (user) join '{items}/*.parquet' using (item) order by "
+    )
+    ours, reference = (
+        duckdb.sql(
+            query.format(**{t: local(r, t) for t in ("ratings", "users", "items")}) + order
+        ).fetchall()
+        for r in (run, finished)
+    )
+    assert ours == reference
+    second = Run(spark, config.store, "other")
+    with pytest.raises(ConfigError, match="is there already"):
+        run_stages([STAGES["synthesize"]], config, spark, second)
+
+
+def test_movielens_100k(
+    data_file: Callable[[str], Path], make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    path = data_file("ml-100k/u.data")
+    learners = "[{name: rbf, params: {C: 30, kernel: rbf}}]"
+    run = run_pipeline(
+        make_config(
+            f"input.path={path}", "input.format=movielens-100k", f"train.learners={learners}",
+            "features.panel_size=100",
+        )
+    )  # fmt: skip
+    records = run.records()
+    assert records["ingest"]["facts"]["rows_in"] == 100_000
+    tables = records["ingest"]["tables"]
+    assert tables["ratings"] + tables["quarantine"] == 100_000
+    assert (tables["users"], tables["items"]) == (943, 1682)
+    means = records["evaluate"]["facts"]["means"]
+    assert means["rbf"]["msd"] < means["item_offset"]["msd"] < means["constant"]["msd"]
+    for table in TABLES:
+        if table != "synthetic":
+            assert duckdb.sql(
+                f"select * from read_parquet('{local(run, table)}/**/*.parquet')"
+            ).columns
