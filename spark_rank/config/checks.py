@@ -33,8 +33,7 @@ def _check_input(config: Config, source: str) -> None:
     for name in settings.columns:
         if name not in _INPUT_COLUMNS:
             raise ConfigError(
-                f"{source}: unknown key 'input.columns.{name}' "
-                f"({suggestion(name, _INPUT_COLUMNS)})"
+                f"{source}: unknown key 'input.columns.{name}' ({suggestion(name, _INPUT_COLUMNS)})"
             )
     low, high = settings.rating_min, settings.rating_max
     if low is not None and high is not None and not low < high:

@@ -13,7 +13,7 @@ import yaml
 
 from spark_rank.config.checks import check_config
 from spark_rank.config.schema import Config
-from spark_rank.config.values import ValueProblem, convert
+from spark_rank.config.values import SettingError, convert
 from spark_rank.errors import ConfigError
 
 
@@ -35,7 +35,9 @@ class _StrictLoader(yaml.SafeLoader):
 
 # YAML 1.1 reads 1e-4 (without a dot) as text; everybody who writes it means the number
 _StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"), list("-+0123456789")
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"),
+    list("-+0123456789"),
 )
 
 
@@ -136,5 +138,5 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _build(tree: Mapping[str, Any], source: str) -> Config:
     try:
         return convert(Config, tree, "")
-    except ValueProblem as problem:
+    except SettingError as problem:
         raise ConfigError(f"{source}: {re.sub(r'^: ', '', str(problem))}") from None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-class ValueProblem(Exception):
+class SettingError(Exception):
     """A value does not fit its key; the message names both and the remedy."""
 
 
@@ -42,7 +42,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def _to_dataclass(kind: Any, value: Any, key: str) -> Any:
     if not isinstance(value, Mapping):
-        raise ValueProblem(f"{key}: must hold keys of its own, not {_show(value)}")
+        raise SettingError(f"{key}: must hold keys of its own, not {_show(value)}")
     fields = {field.name: field for field in dataclasses.fields(kind)}
     types_by_name = typing.get_type_hints(kind)
     prefix = f"{key}." if key else ""
@@ -50,7 +50,7 @@ def _to_dataclass(kind: Any, value: Any, key: str) -> Any:
     for name, raw in value.items():
         if name not in fields:
             hint = suggestion(prefix + str(name), [prefix + known for known in fields])
-            raise ValueProblem(f"unknown key '{prefix}{name}' ({hint})")
+            raise SettingError(f"unknown key '{prefix}{name}' ({hint})")
         converted = convert(types_by_name[name], raw, prefix + name)
         _check_limits(converted, fields[name].metadata, prefix + name)
         arguments[name] = converted
@@ -67,23 +67,23 @@ def _to_optional(kinds: tuple[Any, ...], value: Any, key: str) -> Any:
 def _to_choice(options: tuple[Any, ...], value: Any, key: str) -> Any:
     if value not in options or isinstance(value, bool):
         hint = suggestion(str(value), [str(option) for option in options])
-        raise ValueProblem(f"{key}: {_show(value)} is not one of the choices ({hint})")
+        raise SettingError(f"{key}: {_show(value)} is not one of the choices ({hint})")
     return value
 
 
 def _to_list(kind: Any, value: Any, key: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueProblem(f"{key}: must be a list, not {_show(value)}")
+        raise SettingError(f"{key}: must be a list, not {_show(value)}")
     return [convert(kind, item, f"{key}[{position}]") for position, item in enumerate(value)]
 
 
 def _to_dict(kind: Any, value: Any, key: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueProblem(f"{key}: must be a mapping, not {_show(value)}")
+        raise SettingError(f"{key}: must be a mapping, not {_show(value)}")
     converted = {}
     for name, item in value.items():
         if not isinstance(name, str):
-            raise ValueProblem(f"{key}: the name {_show(name)} must be text: put it in quotes")
+            raise SettingError(f"{key}: the name {_show(name)} must be text: put it in quotes")
         # Spark settings and column positions are texts that look like numbers or booleans
         text = _as_text(item, f"{key}.{name}") if kind is str else convert(kind, item, key)
         converted[name] = text
@@ -95,7 +95,7 @@ def _as_text(value: Any, key: str) -> str:
         return str(value).lower()
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise ValueProblem(f"{key}: must be a plain value, not {_show(value)}")
+    raise SettingError(f"{key}: must be a plain value, not {_show(value)}")
 
 
 def _to_scalar(kind: type, value: Any, key: str) -> Any:
@@ -104,14 +104,14 @@ def _to_scalar(kind: type, value: Any, key: str) -> Any:
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     words = {int: "a whole number", str: "text", bool: "true or false"}
-    raise ValueProblem(f"{key}: must be {words[kind]}, not {_show(value)}")
+    raise SettingError(f"{key}: must be {words[kind]}, not {_show(value)}")
 
 
 def _to_float(value: Any, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueProblem(f"{key}: must be a number, not {_show(value)}")
+        raise SettingError(f"{key}: must be a number, not {_show(value)}")
     if not math.isfinite(value):
-        raise ValueProblem(f"{key}: must be a finite number, not {value}")
+        raise SettingError(f"{key}: must be a finite number, not {value}")
     return float(value)
 
 
@@ -119,11 +119,11 @@ def _check_limits(value: Any, limits: Mapping[str, Any], key: str) -> None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return
     if "above" in limits and not value > limits["above"]:
-        raise ValueProblem(f"{key}: must be above {limits['above']:g}, not {value}")
+        raise SettingError(f"{key}: must be above {limits['above']:g}, not {value}")
     if "at_least" in limits and value < limits["at_least"]:
-        raise ValueProblem(f"{key}: must be at least {limits['at_least']:g}, not {value}")
+        raise SettingError(f"{key}: must be at least {limits['at_least']:g}, not {value}")
     if "at_most" in limits and value > limits["at_most"]:
-        raise ValueProblem(f"{key}: must be at most {limits['at_most']:g}, not {value}")
+        raise SettingError(f"{key}: must be at most {limits['at_most']:g}, not {value}")
 
 
 def _show(value: Any) -> str:

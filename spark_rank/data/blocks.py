@@ -1,4 +1,4 @@
-"""User blocks: all ratings of a user in one row, in hash order, the first `n_train` for training."""
+"""User blocks: all of a user's ratings in one row, in hash order, the first `n_train` to train."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ def number_ids(ids: DataFrame, id_column: str, number_column: str) -> DataFrame:
     """
     bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
     distinct = ids.select(id_column).distinct().withColumn("id_bucket", bucket)
-    counts = {row["id_bucket"]: row["count"] for row in distinct.groupBy("id_bucket").count().collect()}
+    counted = distinct.groupBy("id_bucket").count().collect()
+    counts = {row["id_bucket"]: row["count"] for row in counted}
     sizes = [counts.get(number, 0) for number in range(_BUCKETS)]
     starts = F.array(*[F.lit(start) for start in accumulate(sizes[:-1], initial=0)])
     within = F.row_number().over(Window.partitionBy("id_bucket").orderBy(id_column))

@@ -108,7 +108,9 @@ def choose_columns(positions: dict[str, int], settings: InputConfig) -> dict[str
         if wanted is not None:
             if wanted not in positions:
                 hint = suggestion(wanted, positions)
-                raise ConfigError(f"input.columns.{name}: the input has no column {wanted!r} ({hint})")
+                raise ConfigError(
+                    f"input.columns.{name}: the input has no column {wanted!r} ({hint})"
+                )
             chosen[name] = wanted
             continue
         by_position = str(list(USUAL_NAMES).index(name)) if not settings.header else None
@@ -180,9 +182,7 @@ def _text(column: Column) -> Column:
 
 
 FORMATS: dict[str, Format] = {
-    "movielens-100k": Format(
-        "196\\t242\\t3\\t881250949", delimited_reader("\t", (3, 4))
-    ),
+    "movielens-100k": Format("196\\t242\\t3\\t881250949", delimited_reader("\t", (3, 4))),
     "movielens-dat": Format("1::1193::5::978300760", delimited_reader("::", (3, 4))),
     "csv": Format("user,item,rating,timestamp", read_csv),
     "parquet": Format("columns user, item, rating, timestamp", read_parquet),

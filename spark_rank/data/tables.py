@@ -83,7 +83,9 @@ PANEL = Contract(
         Column("user_id", "string", "the reviewer's id as in the input"),
         Column("user", "int", "the reviewer's dense number"),
         Column("n_train", "int", "number of the reviewer's training ratings"),
-        Column("median", "double", "the reviewer's median training rating: stands for a missing one"),
+        Column(
+            "median", "double", "the reviewer's median training rating: stands for a missing one"
+        ),
     ),
 )
 

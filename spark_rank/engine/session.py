@@ -63,7 +63,9 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
     settings = session_settings(configured, submitted)
     if not under_spark_submit():
         _prepare_own_jvm(settings)
-    builder = SparkSession.builder.config(map=settings)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     if "spark.app.name" not in configured and not under_spark_submit():
         builder = builder.appName(app_name)
     spark = builder.getOrCreate()

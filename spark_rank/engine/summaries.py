@@ -55,6 +55,8 @@ def _student_quantile(grouped: DataFrame) -> Column:
     counts = sorted({row["users"] for row in grouped.select("users").distinct().collect()})
     upper = 0.5 + _LEVEL / 2.0
     pairs = [
-        F.when(F.col("users") == n, F.lit(float(student.ppf(upper, n - 1)))) for n in counts if n > 1
+        F.when(F.col("users") == n, F.lit(float(student.ppf(upper, n - 1))))
+        for n in counts
+        if n > 1
     ]
     return F.coalesce(F.lit(None).cast("double"), *pairs)

@@ -13,7 +13,7 @@ _FIXED_POINT = 1 << 24
 
 
 def item_offsets(blocks: DataFrame, items: DataFrame, shrinkage: float) -> DataFrame:
-    """Return ``item, item_id, offset`` for every item of the dictionary; never rated in training: 0.
+    """Return ``item, item_id, offset`` for every item; 0 for those never rated in training.
 
     ``offset_i = Σ_u (r_ui − r̄_u) / (n_i + shrinkage)`` over training ratings, r̄_u a user's mean.
     """

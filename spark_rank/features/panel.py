@@ -7,6 +7,7 @@ as in the papers. Only training ratings are used, those of the reviewers too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ def fill_matrix(
     return matrix, medians
 
 
-def _training_ratings(blocks: DataFrame, users: list[int]) -> dict[str, NDArray[np.float64]]:
+def _training_ratings(blocks: DataFrame, users: list[int]) -> dict[str, NDArray[Any]]:
     members = blocks.where(F.col("user").isin(users))
     table = training_part(members, "user").toArrow()
-    return {name: table.column(name).to_numpy() for name in ("user", "item", "rating")}
+    return {name: table.column(name).to_numpy() for name in table.column_names}

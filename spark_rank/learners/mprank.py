@@ -60,6 +60,11 @@ class MPRank(Learner):
         "objective_",
     )
 
+    coef_: FloatArray | None
+    dual_coef_: FloatArray | None
+    support_: FloatArray | None
+    gamma_: float | None
+
     def __init__(
         self,
         C: float = 1.0,
@@ -108,7 +113,8 @@ class MPRank(Learner):
         if coef is not None:
             scores = features @ coef + self.intercept_
         else:
-            scores = self._kernel()(features, support) @ self.dual_coef_ + self.intercept_
+            alpha = self._learned("dual_coef_")
+            scores = self._kernel()(features, support) @ alpha + self.intercept_
         if offset is not None:
             scores = scores + check_targets(offset, len(features), "offset")
         return scores

@@ -10,7 +10,7 @@ import matplotlib
 
 matplotlib.use("svg")
 
-from matplotlib.figure import Figure  # noqa: E402 - the backend is chosen first
+from matplotlib.figure import Figure
 
 # one grey for text and lines that has contrast on white and on near-black
 _INK = "#7a7f87"
@@ -48,9 +48,7 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
             label=f"{histogram.label}{mean}",
         )
         if not histogram.baseline:
-            axes.stairs(
-                histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15
-            )
+            axes.stairs(histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15)
         if histogram.mean is not None:
             axes.axvline(histogram.mean, color=colour, linewidth=0.9, alpha=0.8)
     axes.set_title(title, color=_INK, fontsize=11)

@@ -61,11 +61,9 @@ class RunReport:
 
     def _summary_table(self) -> Table:
         rows = {(row["learner"], row["metric"]): row for row in self.summary}
+        defined = [row for row in self.summary if row["mean"] is not None]
         best = {
-            metric: min(
-                (r["mean"] for r in self.summary if r["metric"] == metric and r["mean"] is not None),
-                default=None,
-            )
+            metric: min((r["mean"] for r in defined if r["metric"] == metric), default=None)
             for metric in METRIC_TITLES
         }
         body = [
@@ -102,10 +100,11 @@ class RunReport:
 
     def _data_table(self) -> Table:
         ingest, prepare = self.records["ingest"], self.records["prepare"]
+        quarantined = ingest["facts"]["quarantined_by_reason"]
         facts = [
             ("rows read", ingest["facts"]["rows_in"]),
             ("ratings kept", ingest["tables"]["ratings"]),
-            *[(f"quarantined: {r}", n) for r, n in ingest["facts"]["quarantined_by_reason"].items()],
+            *[(f"quarantined: {reason}", count) for reason, count in quarantined.items()],
             ("users", ingest["tables"]["users"]),
             ("items", ingest["tables"]["items"]),
             ("most ratings of one user", prepare["facts"]["most_ratings_of_a_user"]),

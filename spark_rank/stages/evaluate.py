@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.data.tables import METRICS, MODELS, SUMMARY
 from spark_rank.engine.scoring import METRIC_NAMES, evaluate_batches
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.summaries import summarise
-from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
 
 _NEEDED = [

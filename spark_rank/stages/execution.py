@@ -30,7 +30,10 @@ def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
     facts = records["evaluate"]["facts"]
     means, status = facts["means"], facts["status"]
     ordered = [b for b in BASELINES if b in means] + sorted(means.keys() - BASELINES.keys())
-    lines = ["", f"{'learner':<16}{'users':>9}{'failed':>8}{'MSD':>10}{'M1D':>10}{'misranking':>12}"]
+    lines = [
+        "",
+        f"{'learner':<16}{'users':>9}{'failed':>8}{'MSD':>10}{'M1D':>10}{'misranking':>12}",
+    ]
     for learner in ordered:
         counts = status[learner]
         failed = sum(n for name, n in counts.items() if name.startswith("failed"))

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS, PANEL
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.features.files import FeatureFiles, write_files
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.panel import Panel, most_active_panel
-from spark_rank.engine.stage import Stage, StageResult
 
 FILES = "feature_files"
 

@@ -11,9 +11,9 @@ from spark_rank.data.formats import read_ratings
 from spark_rank.data.quality import mark_duplicates, with_reason
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATINGS, USERS
 from spark_rank.engine.filesystem import FileInfo
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.stages.synthesize import synthetic_path
 
 

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.tables import BLOCKS, RATINGS, USERS
-from spark_rank.engine.store import Run
 from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
 
 
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:

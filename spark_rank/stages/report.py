@@ -35,9 +35,7 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     return StageResult(run.path(FILE), facts={"file": FILE})
 
 
-def _histograms(
-    metrics: DataFrame, summary: list[dict[str, Any]], metric: str
-) -> list[Histogram]:
+def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) -> list[Histogram]:
     """Count users per bin in Spark; what lies beyond the last edge counts in the last bin."""
     rows = {row["learner"]: row for row in summary if row["metric"] == metric and row["users"]}
     if not rows:

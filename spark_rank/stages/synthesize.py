@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.data.synthetic import Population, generate_batches
 from spark_rank.data.tables import SYNTHETIC
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
-from spark_rank.engine.stage import Stage, StageResult
 
 _SCHEMA = "user string, item string, rating double, timestamp bigint"
 # enough users per task to be worth its start
@@ -71,7 +71,7 @@ def _write(ratings: DataFrame, format_name: str, path: str) -> None:
     lines.write.mode("overwrite").text(path)
 
 
-def _short_number() -> "F.Column":
+def _short_number() -> F.Column:
     # native files say 4, not 4.0
     return F.regexp_replace(F.col("rating").cast("string"), r"\.0$", "")
 

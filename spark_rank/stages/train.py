@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.tables import BLOCKS, MODELS, PANEL
@@ -16,11 +15,11 @@ from spark_rank.engine.learning import (
     LearnJob,
     learn_batches,
 )
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import TooManyFailuresError
 from spark_rank.features.files import FeatureFiles
 from spark_rank.stages.features import FILES
-from spark_rank.engine.stage import Stage, StageResult
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:

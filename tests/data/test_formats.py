@@ -52,7 +52,7 @@ def test_movielens_dat_with_and_without_time(spark: SparkSession, tmp_path: Path
 
 def test_csv_with_header_quotes_and_bad_rows(spark: SparkSession, tmp_path: Path) -> None:
     text = (
-        "\ufeffuserId,movieId,rating,timestamp\n007,\"a,b\",4.5,11\n8,b,x,12\n9,c,nan,1\n"
+        '\ufeffuserId,movieId,rating,timestamp\n007,"a,b",4.5,11\n8,b,x,12\n9,c,nan,1\n'
         "9,d,inf,1\n,e,1,1\n9,,1,1\n9,f,6,1\n9,g,1,soon\n9,h\n9,i,1,1,1\n"
     )
     rows = parse(spark, write(tmp_path, text), format="csv", rating_max=5.0)

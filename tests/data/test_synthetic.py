@@ -34,7 +34,9 @@ def test_the_shape_is_that_of_a_rating_site() -> None:
     assert sizes.mean() > 1.5 * np.median(sizes), "activity has a heavy tail"
     assert sizes.max() > 10 * np.median(sizes)
     counts = np.sort(np.bincount(np.concatenate([items for items, _, _ in users]), minlength=1500))
-    assert counts[-150:].sum() > 0.25 * counts.sum(), "a tenth of the items has far more than its share"
+    assert counts[-150:].sum() > 0.25 * counts.sum(), (
+        "a tenth of the items has far more than its share"
+    )
     assert counts[750:].sum() > 2 * counts[:750].sum()
     ratings = np.concatenate([levels for _, levels, _ in users])
     assert set(np.unique(ratings)) == {1, 2, 3, 4, 5}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_there_and_back(values: list[list[int] | None], skip: int) -> None:
     ]
     part = batch.slice(min(skip, len(values)))
     flat, ends = ragged(part.column("numbers"))
-    pieces = [flat[a:b].tolist() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    pieces = [flat[a:b].tolist() for a, b in pairwise(ends)]
     assert pieces == [v or [] for v in values[skip:]]
 
 

@@ -17,7 +17,7 @@ def fake_java(folder: Path, shown: str) -> Path:
     home = folder / "home"
     (home / "bin").mkdir(parents=True)
     command = home / "bin" / "java"
-    command.write_text(f"#!/bin/sh\nfor a in \"$@\"; do echo \"arg:$a\"; done\necho '{shown}' >&2\n")
+    command.write_text(f'#!/bin/sh\nfor a in "$@"; do echo "arg:$a"; done\necho \'{shown}\' >&2\n')
     command.chmod(0o755)
     return home
 

@@ -70,7 +70,12 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
     assert_allclose(row["test_ratings"], y[15:])
     train = model.decision_function(X[:15], offset=offset[:15])
     assert_allclose(row["train_msd"], mean_squared_difference(train, y[:15]))
-    assert (row["status"], row["reason"], row["n_train"], row["n_test"]) == ("learned", None, 15, 15)
+    assert (row["status"], row["reason"], row["n_train"], row["n_test"]) == (
+        "learned",
+        None,
+        15,
+        15,
+    )
     assert row["uses_offset"] is True
     assert row["dual"] is None
 

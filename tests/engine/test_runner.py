@@ -22,7 +22,9 @@ from spark_rank.errors import ConfigError, ContractError
 class Counted:
     """A stage that counts how often it really ran."""
 
-    def __init__(self, name: str = "first", needs: tuple[str, ...] = (), inputs: Any = None) -> None:
+    def __init__(
+        self, name: str = "first", needs: tuple[str, ...] = (), inputs: Any = None
+    ) -> None:
         self.times = 0
         self.inputs = inputs
         self.fail = False
@@ -185,4 +187,3 @@ def test_progress_on_a_terminal_shows_tasks_and_cleans_up(spark: SparkSession) -
     text = stream.getvalue()
     assert "/8 tasks" in text
     assert text.endswith("[train] done\n\r\x1b[K")
-

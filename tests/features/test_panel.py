@@ -80,7 +80,9 @@ def test_test_ratings_change_no_feature(spark: SparkSession) -> None:
     assert changed != BLOCKS
     items = spark.createDataFrame([(i, f"i{i}") for i in range(5)], "item int, item_id string")
     before, after = frame(spark, BLOCKS), frame(spark, changed)
-    assert_array_equal(most_active_panel(before, 3, 5).matrix, most_active_panel(after, 3, 5).matrix)
+    assert_array_equal(
+        most_active_panel(before, 3, 5).matrix, most_active_panel(after, 3, 5).matrix
+    )
     assert (
         item_offsets(before, items, 1.0).orderBy("item").collect()
         == item_offsets(after, items, 1.0).orderBy("item").collect()

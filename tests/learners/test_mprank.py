@@ -118,9 +118,7 @@ def test_scores_sit_on_the_rating_scale(options: dict[str, Any]) -> None:
 def test_shifting_the_ratings_shifts_the_scores(options: dict[str, Any]) -> None:
     X, y, new = sample()
     plain, shifted = MPRank(**options).fit(X, y), MPRank(**options).fit(X, y + 10.0)
-    assert_allclose(
-        shifted.decision_function(new), plain.decision_function(new) + 10.0, rtol=1e-10
-    )
+    assert_allclose(shifted.decision_function(new), plain.decision_function(new) + 10.0, rtol=1e-10)
 
 
 @pytest.mark.parametrize("options", KERNELS)

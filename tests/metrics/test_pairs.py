@@ -57,9 +57,7 @@ def test_a_constant_shift_of_scores_changes_nothing(
 ) -> None:
     h, y = pair
     moved = [value + shift for value in h]
-    assert_allclose(
-        mean_squared_difference(moved, y), mean_squared_difference(h, y), atol=1e-9
-    )
+    assert_allclose(mean_squared_difference(moved, y), mean_squared_difference(h, y), atol=1e-9)
     assert_allclose(mean_1norm_difference(moved, y), mean_1norm_difference(h, y), atol=1e-9)
 
 

@@ -72,9 +72,7 @@ def test_every_user_is_there_once_per_learner(finished: Run) -> None:
         counts = duckdb.sql(
             f"select learner, count(*), count(distinct user_id) from '{path}' group by 1 order by 1"
         ).fetchall()
-        assert counts == [
-            (name, 60, 60) for name in ("constant", "item_offset", "linear", "rbf")
-        ]
+        assert counts == [(name, 60, 60) for name in ("constant", "item_offset", "linear", "rbf")]
 
 
 def test_nothing_is_lost_between_the_rooms(finished: Run) -> None:
@@ -103,7 +101,9 @@ def test_metrics_are_those_of_a_model_learned_on_plain_arrays(finished: Run) -> 
         ).fetchall()
     }
     members = dict(
-        duckdb.sql(f"select user_id, feature from '{local(finished, 'panel')}/*.parquet'").fetchall()
+        duckdb.sql(
+            f"select user_id, feature from '{local(finished, 'panel')}/*.parquet'"
+        ).fetchall()
     )
     blocks = duckdb.sql(
         "select user_id, items, ratings, n_train "
@@ -299,7 +299,9 @@ def test_too_many_failed_users_have_their_own_exit(
     # a constant this large overflows for every user
     learners = "[{params: {C: 1e308, kernel: poly, degree: 200, coef0: 1e9}}]"
     config = make_config(f"train.learners={learners}")
-    with pytest.raises(TooManyFailuresError, match=r"failed: numeric_failure.*max_failed_share") as e:
+    with pytest.raises(
+        TooManyFailuresError, match=r"failed: numeric_failure.*max_failed_share"
+    ) as e:
         run_pipeline(config)
     assert e.value.exit_code == 4
 

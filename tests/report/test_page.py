@@ -1,0 +1,84 @@
+"""The page escapes what it shows, and is readable without seeing it."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from spark_rank.report.page import Cell, Plot, Preformatted, Section, Table, render
+from spark_rank.report.plots import Histogram, histogram_svg
+
+NASTY = "<script>alert(\"x\")</script> & 'quoted'"
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    return reader
+
+
+def page(text: str) -> str:
+    plot = histogram_svg("t", "x", [Histogram("a", False, 0.5, [0, 1, 2], [0.2, 0.8])])
+    return render(
+        text,
+        text,
+        [
+            Section(text, [Table([text, "b"], [[Cell(text), Cell(text, best=True)]], text)]),
+            Section("plots", [Plot(plot, text), Preformatted(text), text]),
+        ],
+    )
+
+
+def test_every_text_is_escaped_and_shown() -> None:
+    reader = read(page(NASTY))
+    assert "script" not in reader.tags
+    assert "".join(reader.text).count(NASTY) == 11
+    assert reader.open == []
+
+
+def test_tables_have_headers_and_pictures_have_text() -> None:
+    html = page("some text")
+    assert '<th scope="col">b</th>' in html
+    assert '<th scope="row">some text</th>' in html
+    assert 'role="img" aria-label="some text"' in html
+    assert '<html lang="en">' in html
+
+
+def test_the_same_data_draws_the_same_bytes() -> None:
+    assert page("a") == page("a")
+
+
+@pytest.mark.parametrize("means", [(0.5, 0.7), (None, 0.1)])
+def test_plots_name_their_learners(means: tuple[float | None, float]) -> None:
+    svg = histogram_svg(
+        "MSD",
+        "axis",
+        [
+            Histogram("constant", True, means[0], [0, 1], [1.0]),
+            Histogram("mine", False, means[1], [0, 1], [1.0]),
+        ],
+    )
+    assert svg.startswith("<svg")
+    for word in ("constant", f"mine (mean {means[1]:.3f})", "MSD", "share of users"):
+        assert word in svg

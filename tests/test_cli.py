@@ -1,0 +1,207 @@
+"""The command line as a person meets it: one line per mistake, exit codes, help."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from spark_rank import cli
+from spark_rank.errors import SparkRankError, TooManyFailuresError
+
+ROOT = Path(__file__).parents[1]
+TINY = ["synthesize.users=20", "synthesize.items=40", "synthesize.median_ratings=10",
+        "features.panel_size=5"]  # fmt: skip
+
+
+def environment(**extra: str) -> dict[str, str]:
+    folder = str(Path(sys.executable).parent)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **extra}
+
+
+def spark_rank(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "spark_rank", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=timeout, env=environment(), check=False,
+    )  # fmt: skip
+
+
+def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    overview = capsys.readouterr().out
+    for name, (doc, _) in cli.STAGES.items():
+        assert name in overview
+        with pytest.raises(SystemExit):
+            cli.main([name, "--help"])
+        text = capsys.readouterr().out
+        assert doc[1:30] in text
+        for word in ("--config", "--set", "--spark", "exit codes", "run_id", "store"):
+            assert word in text
+    assert "exit codes" in overview
+
+
+def test_a_stages_help_lists_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["train", "--help"])
+    text = capsys.readouterr().out
+    assert "train.min_ratings" in text
+    assert "params.kernel" in text
+    assert "input.format" not in text
+
+
+def test_jobs_and_console_script_take_the_same_arguments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = []
+    for start in (lambda: cli.main(["train", "--help"]), lambda: cli.run_job("train", ["--help"])):
+        with pytest.raises(SystemExit):
+            start()
+        texts.append(capsys.readouterr().out.split("options:")[1])
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "--config", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
+        (["train", "--set", "sed=1"], "did you mean 'seed'?"),
+        (["config", "--set", "input.format=jpeg"], "input.format"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(ROOT)
+    assert cli.main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert words in shown
+    assert shown.count("\n") == 1
+    assert shown.startswith("spark-rank: ")
+
+
+def test_unknown_arguments_are_exit_2() -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["tarin"])
+    assert ended.value.code == 2
+
+
+def test_config_show_is_yaml_that_can_be_used(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["config", "--show", "--set", "seed=42"]) == 0
+    shown = capsys.readouterr().out
+    assert "seed: 42" in shown
+    again = tmp_path / "again.yaml"
+    again.write_text(shown)
+    assert cli.main(["config", "--config", str(again)]) == 0
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "trace"),
+    [
+        (TooManyFailuresError("many"), 4, False),
+        (SparkRankError("odd"), 1, False),
+        (KeyboardInterrupt(), 130, False),
+        (ZeroDivisionError("oops\nmore"), 1, True),
+    ],
+)
+def test_every_end_has_its_code(
+    error: BaseException, code: int, trace: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def action() -> int:
+        raise error
+
+    assert cli._guarded(action) == code
+    shown = capsys.readouterr().err
+    assert ("Traceback" in shown) == trace
+    assert shown.splitlines()[-1].startswith("spark-rank: ")
+
+
+def test_java_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["java"]) == 0
+    assert capsys.readouterr().out.startswith("Java ")
+    assert cli.main(["java", "--check"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
+    tmp_path: Path,
+) -> None:
+    store = f"store={tmp_path / 'store'}"
+    done = spark_rank("pipeline", "--set", store, *TINY, "--spark", "spark.master=local[1]")
+    assert done.returncode == 0, done.stderr
+    assert "item_offset" in done.stdout
+    assert "report.html" in done.stdout
+    assert "[train]" in done.stderr
+    wrong = spark_rank("ingest", "--set", store, "run_id=b", "input.path=nothing.here")
+    assert wrong.returncode == 2
+    assert "input.path: nothing.here: no such file" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
+    from spark_rank.engine.java import find_java
+
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
+    return subprocess.run(
+        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
+        env=environment(**find_java().environment(), SPARK_LOCAL_IP="127.0.0.1"),
+    )  # fmt: skip
+
+
+def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
+    sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY]
+    done = spark_submit("jobs/pipeline.py", "--config", "conf/default.yaml", "--set", *sets)
+    assert done.returncode == 0, done.stderr[-2000:]
+    models = tmp_path / "store" / "runs" / "run_id=s" / "models"
+    assert duckdb.sql(f"select count(*) from '{models}/*.parquet'").fetchall() == [(80,)]
+
+
+def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
+    script = tmp_path / "show.py"
+    script.write_text(
+        "from spark_rank.engine.session import spark_session\n"
+        "ours = {'spark.sql.shuffle.partitions': '7', 'spark.sql.files.minPartitionNum': '5'}\n"
+        "with spark_session('show', ours) as spark:\n"
+        "    print('shown', *[spark.conf.get(name) for name in ours])\n"
+    )
+    done = spark_submit("--conf", "spark.sql.shuffle.partitions=2", str(script))
+    assert "shown 2 5\n" in done.stdout, done.stderr[-2000:]
+
+
+def test_ctrl_c_is_quiet_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "spark_rank", "pipeline", "--spark", "spark.master=local[1]"]
+    command += ["--set", f"store={tmp_path / 'store'}", *TINY]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment(),
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if line.startswith("[ingest]"):
+            break
+    time.sleep(1.0)
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, "".join(seen) + rest
+    assert "Traceback" not in rest
+    assert "the same command goes on" in rest
+    again = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=environment(),
+        check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert "[synthesize] already done" in again.stderr
