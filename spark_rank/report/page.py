@@ -20,6 +20,7 @@ p { margin: .4rem 0; } .soft { color: var(--soft); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
+td { white-space: nowrap; } td.text { white-space: normal; }
 th { background: var(--band); font-weight: 600; } tbody th { background: none; font-weight: 500; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
 td.best { background: var(--best); font-weight: 600; }
@@ -101,13 +102,20 @@ def _part(part: Table | Plot | Preformatted | str) -> str:
 
 
 def _table(table: Table) -> str:
-    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    header = "".join(_heading(table, column) for column in range(len(table.header)))
     rows = "\n".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     return (
         f'<div class="scroll"><table>{caption}<thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table></div>"
     )
+
+
+def _heading(table: Table, column: int) -> str:
+    # a heading stands where the cells below it stand
+    left = any(row[column].left for row in table.rows)
+    attribute = ' class="text"' if left else ""
+    return f'<th scope="col"{attribute}>{escape(table.header[column])}</th>'
 
 
 def _row(cells: Sequence[Cell]) -> str:

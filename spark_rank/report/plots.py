@@ -21,9 +21,13 @@ _BASELINE_STYLES = ("--", ":")
 
 @dataclass(frozen=True)
 class Histogram:
-    """Shares of users per bin for one learner; `edges` has one entry more than `shares`."""
+    """Shares of users per bin for one learner; `edges` has one entry more than `shares`.
+
+    `position` is the learner's place in the run: its colour, the same in every plot.
+    """
 
     label: str
+    position: int
     baseline: bool
     mean: float | None
     edges: Sequence[float]
@@ -35,8 +39,8 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
     figure = Figure(figsize=(7.2, 3.3), layout="constrained")
     axes = figure.add_subplot()
     styles = iter(_BASELINE_STYLES)
-    for position, histogram in enumerate(histograms):
-        colour = COLOURS[position % len(COLOURS)]
+    for histogram in histograms:
+        colour = COLOURS[histogram.position % len(COLOURS)]
         mean = "" if histogram.mean is None else f" (mean {histogram.mean:.3f})"
         axes.stairs(
             histogram.shares,

@@ -56,12 +56,13 @@ def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) 
     return [
         Histogram(
             learner,
+            position,
             learner in BASELINES,
             rows[learner]["mean"],
             edges,
             [count / rows[learner]["users"] for count in counts[learner]],
         )
-        for learner in order
+        for position, learner in enumerate(order)
         # a constant misranks every pair: a single bar at 1 would flatten all the others
         if not (metric == "misranking" and learner == "constant")
     ]

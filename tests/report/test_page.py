@@ -39,7 +39,7 @@ def read(html: str) -> Reader:
 
 
 def page(text: str) -> str:
-    plot = histogram_svg("t", "x", [Histogram("a", False, 0.5, [0, 1, 2], [0.2, 0.8])])
+    plot = histogram_svg("t", "x", [Histogram("a", 0, False, 0.5, [0, 1, 2], [0.2, 0.8])])
     return render(
         text,
         text,
@@ -75,8 +75,8 @@ def test_plots_name_their_learners(means: tuple[float | None, float]) -> None:
         "MSD",
         "axis",
         [
-            Histogram("constant", True, means[0], [0, 1], [1.0]),
-            Histogram("mine", False, means[1], [0, 1], [1.0]),
+            Histogram("constant", 0, True, means[0], [0, 1], [1.0]),
+            Histogram("mine", 1, False, means[1], [0, 1], [1.0]),
         ],
     )
     assert svg.startswith("<svg")

@@ -1,0 +1,29 @@
+"""What the README promises is what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from spark_rank.cli import STAGES
+from spark_rank.data.tables import TABLES
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def test_the_table_of_outputs_is_the_contracts() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", README, re.MULTILINE))
+    assert rows.keys() == TABLES.keys()
+    for table, contract in TABLES.items():
+        named = re.findall(r"`(\w+)`", rows[table])
+        assert named == [column.name for column in contract.columns], table
+
+
+def test_every_stage_is_named() -> None:
+    for stage in STAGES:
+        assert f"`{stage}`" in README
+
+
+def test_every_benchmark_it_names_is_there() -> None:
+    for script in re.findall(r"benchmarks/\w+\.py", README):
+        assert (Path(__file__).parents[1] / script).exists(), script
