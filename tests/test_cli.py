@@ -174,7 +174,7 @@ def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
         "from spark_rank.engine.session import spark_session\n"
         "ours = {'spark.sql.shuffle.partitions': '7', 'spark.sql.files.minPartitionNum': '5'}\n"
         "with spark_session('show', ours) as spark:\n"
-        "    print('shown', *[spark.conf.get(name) for name in ours])\n"
+        "    print('shown', *[spark.conf.get(name) for name in ours], flush=True)\n"
     )
     done = spark_submit("--conf", "spark.sql.shuffle.partitions=2", str(script))
     assert "shown 2 5\n" in done.stdout, done.stderr[-2000:]

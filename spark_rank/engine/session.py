@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rank.engine.java import find_java
@@ -56,10 +56,17 @@ def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]
     return settings
 
 
+def _submitted_settings() -> dict[str, str]:
+    """Return what spark-submit set: its --conf and --master, and its spark-defaults.conf."""
+    # a SparkConf made before Python is connected to the JVM is empty
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
 @contextmanager
 def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[SparkSession]:
     """Yield a session that is stopped afterwards, whatever happens."""
-    submitted = dict(SparkConf().getAll()) if under_spark_submit() else {}
+    submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
     if not under_spark_submit():
         _prepare_own_jvm(settings)

@@ -22,7 +22,8 @@ def execute(name: str, config: Config) -> None:
         run = Run(spark, config.store, config.run_id)
         run_stages(stages, config, spark, run)
         if name == PIPELINE:
-            print(run_summary(run.records(), run))
+            # flushed, for spark-submit may end before it has passed on what is printed at exit
+            print(run_summary(run.records(), run), flush=True)
 
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
