@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,8 +42,7 @@ class Learner:
 
     def check_parameters(self) -> None:
         """Raise `InvalidParameterError` unless every hyper-parameter is in its range."""
-        for name, parameter in self.parameters.items():
-            parameter.check(name, getattr(self, name))
+        _check_parameters(type(self), *[getattr(self, name) for name in self.parameters])
 
     def exported_state(self) -> tuple[str, ...]:
         """Name what `to_params` exports: `state`, unless the hyper-parameters decide."""
@@ -79,6 +80,20 @@ class Learner:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({inside})"
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _remember_good(learner: Any, *values: Any) -> None:
+    for (name, parameter), value in zip(learner.parameters.items(), values, strict=True):
+        parameter.check(name, value)
+
+
+def _check_parameters(learner: Hashable, *values: Any) -> None:
+    """Check each parameter; values that passed are remembered, for they come once per user."""
+    try:
+        _remember_good(learner, *values)
+    except TypeError:  # a value that cannot be remembered is checked all the same
+        _remember_good.__wrapped__(learner, *values)
 
 
 def check_features(

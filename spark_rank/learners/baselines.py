@@ -18,9 +18,7 @@ class ConstantScorer(Learner):
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ("intercept_",)
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None
-    ) -> ConstantScorer:
+    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> ConstantScorer:
         """Remember the mean of `y`."""
         self.intercept_ = float(check_targets(y, len(np.asarray(X))).mean())
         return self
@@ -36,9 +34,7 @@ class ItemOffsetScorer(Learner):
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ("intercept_",)
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None
-    ) -> ItemOffsetScorer:
+    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> ItemOffsetScorer:
         """Remember the mean of ``y − offset``."""
         size = len(np.asarray(X))
         self.intercept_ = float((check_targets(y, size) - _required(offset, size)).mean())

@@ -32,7 +32,8 @@ class Kernel:
             return products
         if self.name == "poly":
             return (self.gamma * products + self.coef0) ** self.degree
-        gaussian = self._gaussian(products, squared_norms(A), squared_norms(B))
+        norms = squared_norms(A)
+        gaussian = self._gaussian(products, norms, norms if B is A else squared_norms(B))
         return gaussian if self.name == "rbf" else products + gaussian
 
     def diagonal(self, A: FloatArray) -> FloatArray:

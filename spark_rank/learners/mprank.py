@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dposv
 
+from spark_rank.learners import leave_pair_out, mprank_online
 from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
-from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NumericFailureError
 from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
+from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 
 
@@ -26,40 +29,44 @@ class MPRank(Learner):
     ----------
     C : trade-off between fit and norm.
     kernel, gamma, degree, coef0, rbf_weight : see `Kernel`; ``gamma=None`` is `scale_gamma`.
+        With ``precomputed``, `fit` takes the m×m matrix of kernel values, `decision_function`
+        the n×m matrix between new and training items.
     solver : ``primal`` costs O(m d² + d³) and is for the linear kernel only, ``dual``
-        O(m² d + m³); ``auto`` takes the cheaper.
+        O(m² d + m³), ``online`` O(m²) a round (§2.5); ``auto`` takes the cheaper exact one.
     ridge : ``per-example`` is the paper's m/(2C); ``fixed`` is 1/C, a noise variance that does
         not grow with m.
+    tol, max_rounds, eta : of the on-line solver: stop when a round changes the cost by less than
+        the share `tol`, or after `max_rounds`; ``eta=None`` takes the exact step
+        1/(2K̃_ii + m/C), which always converges.
 
     Attributes
     ----------
     coef_ : w for the linear kernel, else None.
-    dual_coef_ : α with ``h(x) = Σ α_j K(x_j, x) + intercept_``; None after the primal solver.
+    dual_coef_ : α with ``h(x) = Σ α_j K(x_j, x) + intercept_``, Σ α = 0; None after ``primal``.
     support_ : the training rows that kernels other than the linear one need, else None.
-    intercept_, gamma_, objective_ : the constant, the width used, the minimum reached.
+    intercept_, gamma_, objective_ : the constant, the width used, the value of the minimum.
+    n_rounds_, cost_path_ : rounds of the on-line solver and the cost after each; else 0, empty.
 
     A user whose ratings are all equal, or with one rating, gets the constant model ``w = 0``.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
         "C": Real("trade-off between fit and norm", above=0.0),
-        "kernel": Choice("kernel between items", options=KERNELS[:-1]),
+        "kernel": Choice("kernel between items", options=KERNELS),
         "gamma": Real("width of the Gaussian, factor of the polynomial", above=0.0, optional=True),
         "degree": Integer("degree of the polynomial kernel", at_least=1),
         "coef0": Real("constant of the polynomial kernel", at_least=0.0),
         "rbf_weight": Real("weight of the Gaussian in a sum of kernels", above=0.0),
-        "solver": Choice("how to solve", options=("auto", "primal", "dual")),
+        "solver": Choice("how to solve", options=("auto", "primal", "dual", "online")),
         "ridge": Choice("how the ridge follows from C", options=("per-example", "fixed")),
+        "tol": Real("online: stop below this relative change of the cost", above=0.0),
+        "max_rounds": Integer("online: most rounds over the examples", at_least=1),
+        "eta": Real("online: fixed step", above=0.0, optional=True),
     }
     state: ClassVar[tuple[str, ...]] = (
-        "coef_",
-        "dual_coef_",
-        "support_",
-        "intercept_",
-        "gamma_",
-        "objective_",
-    )
-
+        "coef_", "dual_coef_", "support_", "intercept_", "gamma_", "objective_", "y_min_", "y_max_",
+        "n_rounds_", "cost_path_",
+    )  # fmt: skip
     coef_: FloatArray | None
     dual_coef_: FloatArray | None
     support_: FloatArray | None
@@ -76,6 +83,9 @@ class MPRank(Learner):
         rbf_weight: float = 1.0,
         solver: str = "auto",
         ridge: str = "per-example",
+        tol: float = 1e-4,
+        max_rounds: int = 1000,
+        eta: float | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -85,42 +95,139 @@ class MPRank(Learner):
         self.rbf_weight = rbf_weight
         self.solver = solver
         self.ridge = ridge
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.eta = eta
 
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
-        self.check_parameters()
-        features = check_features(X)
-        targets = check_targets(y, len(features))
-        if offset is not None:
-            targets = targets - check_targets(offset, len(features), "offset")
-        mean = float(targets.mean())
-        centred = targets - mean
+        features, targets = self._begin(X, y, offset)
+        self._stream: mprank_online.Stream | None = None
         if self._is_primal(*features.shape):
-            residuals, norm = self._fit_primal(features, centred)
+            self._fit_primal(features, targets)
+        elif self.solver == "online":
+            self._fit_online(features, targets)
         else:
-            residuals, norm = self._fit_dual(features, centred)
-        self.intercept_ += mean
-        self.objective_ = float(norm + residuals @ residuals / self._ridge(len(targets)))
+            self._fit_dual(features, targets)
         if not np.isfinite(self.objective_):
             raise NumericFailureError("the solution overflowed: scale the features down")
         return self
 
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
+        """Learn the rows of `X` one by one, after those that came before (§2.5, streaming).
+
+        The i-th example of the stream costs one row of kernel values and O(i). One pass comes
+        near the batch solution; `fit` on all examples reaches it.
+        """
+        if self.kernel == "precomputed":
+            raise InvalidParameterError("kernel='precomputed' cannot stream: use fit")
+        stream = getattr(self, "_stream", None)
+        features, targets = self._begin(X, y, offset, fresh=stream is None)
+        if stream is None:
+            if self.kernel != "linear":
+                self.gamma_ = self.gamma if self.gamma is not None else scale_gamma(features)
+            stream = mprank_online.Stream(self._kernel(), features.shape[1])
+        for row, target in zip(features, targets, strict=True):
+            stream.learn(row, target, self._ridge(len(stream) + 1))
+        self._stream = stream
+        self._accept_dual(stream.points(), stream.dual(), stream.intercept(), centred=False)
+        self.objective_ = stream.objective(self._ridge(len(stream)))
+        return self
+
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores of the rows of `X`, on the rating scale."""
-        coef, support = self._learned("coef_"), self._learned("support_")
-        width = len(coef) if coef is not None else support.shape[1]
-        features = check_features(X, width)
+        coef: FloatArray | None = self._learned("coef_")
+        alpha: FloatArray | None = self._learned("dual_coef_")
+        support: FloatArray | None = self._learned("support_")
         if coef is not None:
-            scores = features @ coef + self.intercept_
+            scores = check_features(X, len(coef)) @ coef
+        elif support is not None and alpha is not None:
+            scores = self._kernel()(check_features(X, support.shape[1]), support) @ alpha
         else:
-            alpha = self._learned("dual_coef_")
-            scores = self._kernel()(features, support) @ alpha + self.intercept_
+            alpha = np.asarray(alpha)
+            scores = check_features(X, len(alpha)) @ alpha
+        scores += self.intercept_
         if offset is not None:
-            scores = scores + check_targets(offset, len(features), "offset")
+            scores += check_targets(offset, len(scores), "offset")
         return scores
 
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the scores, cut to the range of the ratings that were learned from."""
+        return np.clip(self.decision_function(X, offset), self.y_min_, self.y_max_)
+
+    def leave_pair_out(self) -> float:
+        """Return the exact leave-pair-out error (eq. 17) of the fitted problem, ridge held fixed.
+
+        The mean over pairs of the squared cost when both are left out of training: O(m²) after
+        the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. Needs three examples.
+        """
+        X, y = self._learned("_training")
+        if len(y) < 3:
+            raise InvalidDataError("leave-pair-out needs at least three examples")
+        ridge = self._ridge(len(y))
+        if self._is_primal(*X.shape):
+            residual_maker = leave_pair_out.residual_maker_from_features(X, ridge)
+        else:
+            residual_maker = leave_pair_out.residual_maker_from_gram(self._gram(X), ridge)
+        return leave_pair_out.error(residual_maker, residual_maker @ (y - y.mean()))
+
+    @classmethod
+    def path(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        Cs: Sequence[float],
+        *,
+        offset: ArrayLike | None = None,
+        **params: Any,
+    ) -> MPRankPath:
+        """Return objective, leave-pair-out error and solution for every C of a grid.
+
+        One eigendecomposition of K̃ (for the linear kernel with d < m one SVD of the centred X)
+        serves the whole grid; a C then costs one symmetric product, O(m² min(m, d)).
+        """
+        models = [cls(C, **params) for C in Cs]
+        if not models:
+            raise InvalidParameterError("Cs is empty: give at least one value of C")
+        for model in models:
+            features, targets = model._begin(X, y, offset)
+        first = models[0]
+        primal = first._is_primal(*features.shape)
+        ridges = np.array([model._ridge(len(targets)) for model in models])
+        matrix = features if primal else first._gram(features)
+        spectrum = trace_path(matrix, targets, ridges, primal=primal)
+        for position, model in enumerate(models):
+            model.gamma_ = first.gamma_
+            model._accept_dual(
+                features, spectrum.dual[position], spectrum.intercepts[position], centred=not primal
+            )
+            model.objective_ = float(spectrum.objectives[position])
+        return MPRankPath(
+            np.array([float(C) for C in Cs]), spectrum.objectives, spectrum.errors, tuple(models)
+        )
+
+    def _begin(
+        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None, *, fresh: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Check everything, remember the ratings' range, and return features and targets."""
+        self.check_parameters()
+        if self.solver == "primal" and self.kernel != "linear":
+            raise InvalidParameterError("solver='primal' is for kernel='linear': use 'dual'")
+        features = check_features(X)
+        ratings = check_targets(y, len(features))
+        targets = ratings
+        if offset is not None:
+            targets = ratings - check_targets(offset, len(features), "offset")
+        if fresh:
+            self.gamma_, self.n_rounds_, self.cost_path_ = None, 0, np.empty(0)
+            self.y_min_, self.y_max_ = float(ratings.min()), float(ratings.max())
+        self.y_min_ = min(self.y_min_, float(ratings.min()))
+        self.y_max_ = max(self.y_max_, float(ratings.max()))
+        self._training = (features, targets)
+        return features, targets
+
     def _is_primal(self, m: int, d: int) -> bool:
-        if self.kernel != "linear" or self.solver == "dual":
+        if self.kernel != "linear" or self.solver in ("dual", "online"):
             return False
         return self.solver == "primal" or d < m
 
@@ -131,36 +238,70 @@ class MPRank(Learner):
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.gamma_ or 1.0, self.degree, self.coef0, self.rbf_weight)
 
-    def _fit_primal(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
+    def _gram(self, X: FloatArray) -> FloatArray:
+        """Return the m×m kernel matrix; linear features are centred first, for their digits."""
+        if self.kernel == "precomputed":
+            return _checked_gram(X)
+        if self.kernel == "linear":
+            points = X - X.mean(axis=0)
+            return points @ points.T
+        self.gamma_ = self.gamma if self.gamma is not None else scale_gamma(X)
+        return self._kernel()(X, X)
+
+    def _fit_primal(self, X: FloatArray, y: FloatArray) -> None:
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
-        mean = X.mean(axis=0)
-        centred = X - mean
-        coef = _solve_ridge(centred.T @ centred, centred.T @ y, self._ridge(len(y)))
-        self.coef_, self.dual_coef_, self.support_ = coef, None, None
-        self.gamma_ = None
-        self.intercept_ = -float(mean @ coef)
-        return centred @ coef - y, float(coef @ coef)
-
-    def _fit_dual(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
-        # α = (I/C′ + K̃)⁻¹ y with K̃ = HKH; Σα = 0, so centring the support changes no score
-        linear = self.kernel == "linear"
-        self.gamma_ = None if linear else self.gamma if self.gamma is not None else scale_gamma(X)
-        points = X - X.mean(axis=0) if linear else X
-        gram = points @ points.T if linear else self._kernel()(points, points)
-        row_means = gram.mean(axis=1)
-        centred = gram - row_means[:, None] - row_means[None, :] + row_means.mean()
         ridge = self._ridge(len(y))
-        alpha = _solve_ridge(centred, y, ridge)
-        self.dual_coef_ = alpha
-        self.coef_ = points.T @ alpha if linear else None
-        self.support_ = None if linear else X.copy()
-        raw_mean = X.mean(axis=0) @ self.coef_ if linear else row_means @ alpha
-        self.intercept_ = -float(raw_mean)
-        residuals = -ridge * alpha
-        return residuals, float(alpha @ (y - ridge * alpha))
+        x_mean, y_mean = X.mean(axis=0), y.mean()
+        centred, targets = X - x_mean, y - y_mean
+        coef = solve_ridge(centred.T @ centred, centred.T @ targets, ridge)
+        residuals = centred @ coef - targets
+        self.coef_, self.dual_coef_, self.support_ = coef, None, None
+        self.intercept_ = float(y_mean - x_mean @ coef)
+        self.objective_ = float(coef @ coef + residuals @ residuals / ridge)
+
+    def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
+        # α = (I/C′ + K)⁻¹ (y − b·1) with the b that makes Σα = 0: the same as centring K, without
+        # three more passes over it
+        gram = self._gram(X)
+        mean = y.sum() / len(y)
+        right = np.empty((len(y), 2), order="F")
+        right[:, 0], right[:, 1] = y - mean, 1.0
+        solutions = solve_ridge(gram, right, self._ridge(len(y)))
+        free, ones = solutions[:, 0], solutions[:, 1]
+        shift = free.sum() / ones.sum()
+        alpha = free - shift * ones
+        self._accept_dual(X, alpha, shift + mean)
+        self.objective_ = float(alpha @ right[:, 0])
+
+    def _fit_online(self, X: FloatArray, y: FloatArray) -> None:
+        gram = self._gram(X)
+        row_means = gram.mean(axis=1)
+        gram -= row_means[:, None]
+        gram -= row_means[None, :] - row_means.mean()
+        alpha, costs = mprank_online.solve(
+            gram, y - y.mean(), self._ridge(len(y)), self.tol, self.max_rounds, self.eta
+        )
+        alpha -= alpha.mean()  # what is left of Σα before convergence moves the constant only
+        self._accept_dual(X, alpha, y.mean() - row_means @ alpha)
+        self.n_rounds_, self.cost_path_ = len(costs), costs
+        self.objective_ = float(costs[-1])
+
+    def _accept_dual(
+        self, X: FloatArray, alpha: FloatArray, intercept: float, *, centred: bool = True
+    ) -> None:
+        """Take over a dual solution with Σα = 0; `centred`: linear kernel values were centred."""
+        self.dual_coef_, self.coef_, self.support_ = alpha, None, None
+        self.intercept_ = float(intercept)
+        if self.kernel == "linear":
+            # Σα = 0: centring the rows changes nothing but the digits that survive
+            mean = X.mean(axis=0)
+            self.coef_ = (X - mean).T @ alpha
+            self.intercept_ -= float(mean @ self.coef_) if centred else 0.0
+        elif self.kernel != "precomputed":
+            self.support_ = X.copy()
 
 
-def _solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
+def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
     """Return (matrix + ridge·I)⁻¹ right by one Cholesky; `matrix` is overwritten."""
     matrix.flat[:: len(matrix) + 1] += ridge
     # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
@@ -172,4 +313,14 @@ def _solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatAr
         raise NumericFailureError(
             "the ridge system is not positive definite: lower C, or scale the features down"
         )
-    return solution
+    return np.asarray(solution)
+
+
+def _checked_gram(K: FloatArray) -> FloatArray:
+    if K.shape[0] != K.shape[1]:
+        raise InvalidDataError(
+            f"a precomputed kernel must be square (m×m), not {K.shape[0]}×{K.shape[1]}"
+        )
+    if not np.allclose(K, K.T, rtol=1e-10, atol=1e-12 * max(1.0, float(np.abs(K).max()))):
+        raise InvalidDataError("a precomputed kernel must be symmetric")
+    return K.copy()
