@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -88,7 +87,7 @@ def _remember_good(learner: Any, *values: Any) -> None:
         parameter.check(name, value)
 
 
-def _check_parameters(learner: Hashable, *values: Any) -> None:
+def _check_parameters(learner: Any, *values: Any) -> None:
     """Check each parameter; values that passed are remembered, for they come once per user."""
     try:
         _remember_good(learner, *values)
