@@ -32,9 +32,11 @@ class Kernel:
             return products
         if self.name == "poly":
             return (self.gamma * products + self.coef0) ** self.degree
-        norms = squared_norms(A)
-        gaussian = self._gaussian(products, norms, norms if B is A else squared_norms(B))
-        return gaussian if self.name == "rbf" else products + gaussian
+        right = squared_norms(B)
+        left = right if A is B else squared_norms(A)
+        if self.name == "rbf":
+            return self._gaussian(products, left, right)
+        return products + self._gaussian(products.copy(), left, right)
 
     def diagonal(self, A: FloatArray) -> FloatArray:
         """Return K(a, a) for every row of A, in O(m d)."""
@@ -47,12 +49,13 @@ class Kernel:
         return weights if self.name == "rbf" else norms + weights
 
     def _gaussian(self, products: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-        # one temporary, worked on in place: the exponential is what costs, not memory traffic
-        exponent = products * 2.0
-        exponent -= left[:, None]
-        exponent -= right[None, :]
+        """Turn inner products into w·exp(−γ‖a − b‖²), overwriting them."""
+        # worked on in place: at a hundred items a temporary costs as much as a pass over it
+        exponent = products
+        exponent -= 0.5 * left[:, None]
+        exponent -= 0.5 * right
         np.minimum(exponent, 0.0, out=exponent)
-        exponent *= self.gamma
+        exponent *= 2.0 * self.gamma
         np.exp(exponent, out=exponent)
         if self.rbf_weight != 1.0:
             exponent *= self.rbf_weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, 
 from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+
+_NO_COSTS: FloatArray = np.empty(0)
 
 
 class MPRank(Learner):
@@ -109,7 +112,7 @@ class MPRank(Learner):
             self._fit_online(features, targets)
         else:
             self._fit_dual(features, targets)
-        if not np.isfinite(self.objective_):
+        if not math.isfinite(self.objective_):
             raise NumericFailureError("the solution overflowed: scale the features down")
         return self
 
@@ -218,11 +221,12 @@ class MPRank(Learner):
         targets = ratings
         if offset is not None:
             targets = ratings - check_targets(offset, len(features), "offset")
+        lowest, highest = float(ratings.min()), float(ratings.max())
         if fresh:
-            self.gamma_, self.n_rounds_, self.cost_path_ = None, 0, np.empty(0)
-            self.y_min_, self.y_max_ = float(ratings.min()), float(ratings.max())
-        self.y_min_ = min(self.y_min_, float(ratings.min()))
-        self.y_max_ = max(self.y_max_, float(ratings.max()))
+            self.gamma_, self.n_rounds_, self.cost_path_ = None, 0, _NO_COSTS
+            self.y_min_, self.y_max_ = lowest, highest
+        else:
+            self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
         self._training = (features, targets)
         return features, targets
 
@@ -303,9 +307,10 @@ class MPRank(Learner):
 
 def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
     """Return (matrix + ridge·I)⁻¹ right by one Cholesky; `matrix` is overwritten."""
-    matrix.flat[:: len(matrix) + 1] += ridge
+    diagonal = matrix.reshape(-1, order="A")[:: len(matrix) + 1]
+    diagonal += ridge
     # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
-    if not np.isfinite(matrix.trace()):
+    if not math.isfinite(diagonal.sum()):
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")
     # the transpose of a symmetric C-ordered matrix is the Fortran-ordered matrix, uncopied
     _, solution, info = dposv(matrix.T, right, lower=1, overwrite_a=1)
