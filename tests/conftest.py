@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -13,6 +15,10 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages import pipeline
+
+# no deadline: the first call of a compiled kernel compiles it; in CI the same examples every time
+hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("tests")
 
 SETTINGS = {
     "spark.master": "local[2]",
