@@ -84,10 +84,10 @@ def _keys(sections: Sequence[str]) -> str:
 
 def _learner_keys() -> list[str]:
     from spark_rank.config.schema import LearnerConfig, describe
-    from spark_rank.learners import REGISTRY
+    from spark_rank.learners import PER_USER
 
     rows = [(f"{key}:", doc) for key, doc, _ in describe(LearnerConfig, sections=("",))]
-    for name, learner in REGISTRY.items():
+    for name, learner in PER_USER.items():
         for key, parameter in learner.parameters.items():
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))

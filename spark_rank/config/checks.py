@@ -7,7 +7,7 @@ import re
 from spark_rank.config.schema import Config, LearnerConfig
 from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
-from spark_rank.learners import BASELINES, REGISTRY
+from spark_rank.learners import BASELINES, PER_USER, REGISTRY
 from spark_rank.learners.errors import LearnerError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -71,7 +71,14 @@ def _check_learner(entry: LearnerConfig, key: str) -> None:
             f"{key}.learner: unknown learner {entry.learner!r} "
             f"({suggestion(entry.learner, REGISTRY)})"
         )
-    learner = REGISTRY[entry.learner]
+    if entry.learner not in PER_USER:
+        raise ConfigError(
+            f"{key}.learner: {entry.learner!r} is a class to use on arrays; the train stage takes "
+            f"{', '.join(PER_USER)}"
+        )
+    if entry.params.get("kernel") == "precomputed":
+        raise ConfigError(f"{key}.params.kernel: 'precomputed' is for use on arrays: name a kernel")
+    learner = PER_USER[entry.learner]
     for name in entry.params:
         if name not in learner.parameters:
             hint = suggestion(name, learner.parameters)

@@ -20,7 +20,7 @@ from spark_rank.data.tables import MODELS
 from spark_rank.engine.batches import build_batch, ragged
 from spark_rank.engine.scoring import pair_metrics
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
-from spark_rank.learners import BASELINES, REGISTRY, ItemOffsetScorer, Learner
+from spark_rank.learners import BASELINES, PER_USER, ItemOffsetScorer, Learner
 from spark_rank.learners.errors import LearnerError
 
 MODEL_SCHEMA = arrow_schema(MODELS.columns)
@@ -43,7 +43,7 @@ class LearnerSpec:
 
     def make(self) -> Learner:
         """Return a fresh, unfitted learner."""
-        return {**REGISTRY, **BASELINES}[self.learner](**self.params)
+        return {**PER_USER, **BASELINES}[self.learner](**self.params)
 
     @property
     def is_baseline(self) -> bool:
@@ -136,7 +136,7 @@ def learn_user(
         "learner": spec.label,
         "n_train": problem.n_train,
         "n_test": len(problem.items) - problem.n_train,
-        "hyperparameters": json.dumps(dict(spec.params), sort_keys=True),
+        "hyperparameters": json.dumps(spec.make().get_params(), sort_keys=True),
         "excluded_feature": problem.excluded_feature,
         "test_ratings": problem.ratings[problem.test],
     }
@@ -149,8 +149,9 @@ def learn_user(
             "status": LEARNED if obstacle is None else FALLBACK,
             "reason": obstacle,
             "uses_offset": uses_offset,
+            "on_rating_scale": on_rating_scale(learner),
             "test_scores": scores[problem.test],
-            **_training_metrics(scores, problem),
+            **_training_metrics(scores, problem, on_rating_scale(learner)),
             **_model_columns(learner, problem, item_ids),
         }
     except LearnerError as error:
@@ -179,8 +180,14 @@ def _fit_and_score(
     return scores
 
 
-def _training_metrics(scores: NDArray[np.float64], problem: Problem) -> Row:
-    metrics = pair_metrics(scores[problem.train], problem.ratings[problem.train])
+def on_rating_scale(learner: Learner) -> bool:
+    """Tell whether a learner's scores are ratings, or only put items in order."""
+    return getattr(learner, "on_rating_scale", True)
+
+
+def _training_metrics(scores: NDArray[np.float64], problem: Problem, rating_scale: bool) -> Row:
+    train = problem.train
+    metrics = pair_metrics(scores[train], problem.ratings[train], on_rating_scale=rating_scale)
     return {f"train_{name}": value for name, value in metrics.items()}
 
 

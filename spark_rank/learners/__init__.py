@@ -2,10 +2,25 @@
 
 from spark_rank.learners.base import Learner
 from spark_rank.learners.baselines import ConstantScorer, ItemOffsetScorer
+from spark_rank.learners.kernel_machine import KernelMachine
 from spark_rank.learners.mprank import MPRank
+from spark_rank.learners.multiclass_perceptron import MulticlassPerceptron
+from spark_rank.learners.oap import OAP
+from spark_rank.learners.prank import PRank
+from spark_rank.learners.rankboost import RankBoost
+from spark_rank.learners.ranksvm import RankSVM
+from spark_rank.learners.svrank import SVRank
+from spark_rank.learners.widrow_hoff import WidrowHoff
 
 REGISTRY: dict[str, type[Learner]] = {
     "mprank": MPRank,
+    "multiclass_perceptron": MulticlassPerceptron,
+    "oap": OAP,
+    "prank": PRank,
+    "rankboost": RankBoost,
+    "ranksvm": RankSVM,
+    "svrank": SVRank,
+    "widrow_hoff": WidrowHoff,
 }
 
 # trained beside every learner, under these names
@@ -14,4 +29,24 @@ BASELINES: dict[str, type[Learner]] = {
     "item_offset": ItemOffsetScorer,
 }
 
-__all__ = ["BASELINES", "REGISTRY", "ConstantScorer", "ItemOffsetScorer", "Learner", "MPRank"]
+# a constant plus weights or dual coefficients: what the train stage can store for every user
+PER_USER: dict[str, type[Learner]] = {
+    name: learner for name, learner in REGISTRY.items() if issubclass(learner, KernelMachine)
+}
+
+__all__ = [
+    "BASELINES",
+    "OAP",
+    "PER_USER",
+    "REGISTRY",
+    "ConstantScorer",
+    "ItemOffsetScorer",
+    "Learner",
+    "MPRank",
+    "MulticlassPerceptron",
+    "PRank",
+    "RankBoost",
+    "RankSVM",
+    "SVRank",
+    "WidrowHoff",
+]

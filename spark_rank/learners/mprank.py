@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dposv
 
 from spark_rank.learners import leave_pair_out, mprank_online
-from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
+from spark_rank.learners.base import FloatArray, check_features, check_targets
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NumericFailureError
-from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
+from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
+from spark_rank.learners.kernels import scale_gamma
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 
 _NO_COSTS: FloatArray = np.empty(0)
 
 
-class MPRank(Learner):
+class MPRank(KernelMachine):
     """Scores items so that differences of scores match differences of ratings.
 
     Minimises ``‖w‖² + (C/m²) Σ_ij ((h_j − h_i) − (y_j − y_i))²`` with ``h = w·Φ(x)``
@@ -54,12 +55,7 @@ class MPRank(Learner):
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
-        "C": Real("trade-off between fit and norm", above=0.0),
-        "kernel": Choice("kernel between items", options=KERNELS),
-        "gamma": Real("width of the Gaussian, factor of the polynomial", above=0.0, optional=True),
-        "degree": Integer("degree of the polynomial kernel", at_least=1),
-        "coef0": Real("constant of the polynomial kernel", at_least=0.0),
-        "rbf_weight": Real("weight of the Gaussian in a sum of kernels", above=0.0),
+        **KERNEL_PARAMETERS,
         "solver": Choice("how to solve", options=("auto", "primal", "dual", "online")),
         "ridge": Choice("how the ridge follows from C", options=("per-example", "fixed")),
         "tol": Real("online: stop below this relative change of the cost", above=0.0),
@@ -67,13 +63,12 @@ class MPRank(Learner):
         "eta": Real("online: fixed step", above=0.0, optional=True),
     }
     state: ClassVar[tuple[str, ...]] = (
-        "coef_", "dual_coef_", "support_", "intercept_", "gamma_", "objective_", "y_min_", "y_max_",
-        "n_rounds_", "cost_path_",
-    )  # fmt: skip
-    coef_: FloatArray | None
-    dual_coef_: FloatArray | None
-    support_: FloatArray | None
-    gamma_: float | None
+        *KernelMachine.state,
+        "y_min_",
+        "y_max_",
+        "n_rounds_",
+        "cost_path_",
+    )
 
     def __init__(
         self,
@@ -136,23 +131,6 @@ class MPRank(Learner):
         self._accept_dual(stream.points(), stream.dual(), stream.intercept(), centred=False)
         self.objective_ = stream.objective(self._ridge(len(stream)))
         return self
-
-    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the scores of the rows of `X`, on the rating scale."""
-        coef: FloatArray | None = self._learned("coef_")
-        alpha: FloatArray | None = self._learned("dual_coef_")
-        support: FloatArray | None = self._learned("support_")
-        if coef is not None:
-            scores = check_features(X, len(coef)) @ coef
-        elif support is not None and alpha is not None:
-            scores = self._kernel()(check_features(X, support.shape[1]), support) @ alpha
-        else:
-            alpha = np.asarray(alpha)
-            scores = check_features(X, len(alpha)) @ alpha
-        scores += self.intercept_
-        if offset is not None:
-            scores += check_targets(offset, len(scores), "offset")
-        return scores
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, cut to the range of the ratings that were learned from."""
@@ -239,13 +217,10 @@ class MPRank(Learner):
         """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m."""
         return m / (2.0 * self.C) if self.ridge == "per-example" else 1.0 / self.C
 
-    def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma_ or 1.0, self.degree, self.coef0, self.rbf_weight)
-
     def _gram(self, X: FloatArray) -> FloatArray:
         """Return the m×m kernel matrix; linear features are centred first, for their digits."""
         if self.kernel == "precomputed":
-            return _checked_gram(X)
+            return check_gram(X).copy()
         if self.kernel == "linear":
             points = X - X.mean(axis=0)
             return points @ points.T
@@ -319,13 +294,3 @@ def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArr
             "the ridge system is not positive definite: lower C, or scale the features down"
         )
     return np.asarray(solution)
-
-
-def _checked_gram(K: FloatArray) -> FloatArray:
-    if K.shape[0] != K.shape[1]:
-        raise InvalidDataError(
-            f"a precomputed kernel must be square (m×m), not {K.shape[0]}×{K.shape[1]}"
-        )
-    if not np.allclose(K, K.T, rtol=1e-10, atol=1e-12 * max(1.0, float(np.abs(K).max()))):
-        raise InvalidDataError("a precomputed kernel must be symmetric")
-    return K.copy()

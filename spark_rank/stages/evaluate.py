@@ -16,7 +16,8 @@ from spark_rank.stages.train import status_counts
 
 _NEEDED = [
     "user_id", "learner", "status", "reason", "n_train", "n_test", "train_msd", "train_m1d",
-    "train_misranking", "test_ratings", "test_scores",
+    "train_misranking", "on_rating_scale",
+    "test_ratings", "test_scores",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.testing import assert_allclose
 from spark_rank.engine import learning
 from spark_rank.engine.learning import BASELINE_SPECS, LearnerSpec, LearnJob, learn_batches
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
-from spark_rank.learners import MPRank
+from spark_rank.learners import PER_USER, MPRank
+from spark_rank.learners.kernels import Kernel
 from spark_rank.metrics import mean_squared_difference
 
 N_ITEMS, D = 30, 4
@@ -148,3 +150,29 @@ def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     (row,) = out.to_pylist()
     assert (row["status"], row["reason"]) == ("failed", "numeric_failure")
     assert "overflowed" in row["detail"]
+
+
+@pytest.mark.parametrize("name", list(PER_USER))
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "linear+rbf"])
+def test_every_per_user_learner_fills_the_model_row(name: str, kernel: str) -> None:
+    spec = LearnerSpec("it", name, item_offset=True, params={"kernel": kernel})
+    job = LearnJob(FILES, (spec,), {}, min_ratings=2)
+    (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: FEATURES)
+    (row,) = out.to_pylist()
+    assert (row["status"], row["detail"]) == ("learned", None)
+    assert json.loads(row["hyperparameters"])["kernel"] == row["kernel"] == kernel
+    assert row["on_rating_scale"] == (name != "ranksvm")
+    assert (row["train_msd"] is None) == (name == "ranksvm")
+    assert 0.0 <= row["train_misranking"] < 0.4
+    if kernel == "linear":
+        assert row["dual"] is None
+        scores = FEATURES.matrix[15:] @ np.array(row["weights"])
+    else:
+        assert row["weights"] is None
+        index = {item: i for i, item in enumerate(FEATURES.item_ids.to_pylist())}
+        support = FEATURES.matrix[[index[item] for item in row["support_items"]]]
+        settings = json.loads(row["hyperparameters"])
+        function = Kernel(kernel, row["gamma"], settings["degree"], settings["coef0"])
+        scores = function(FEATURES.matrix[15:], support) @ np.array(row["dual"])
+    expected = scores + FEATURES.offset[15:] + row["intercept"]
+    assert_allclose(row["test_scores"], expected, rtol=1e-4, atol=1e-4)

@@ -34,9 +34,9 @@ def centred_gram(model: MPRank, X: np.ndarray) -> np.ndarray:
 def test_converges_to_the_batch_solution(options: dict[str, Any], ridge: str) -> None:
     X, y, new = sample()
     batch = MPRank(2.0, ridge=ridge, **options).fit(X, y)
-    online = MPRank(
-        2.0, ridge=ridge, solver="online", tol=1e-15, max_rounds=20_000, **options
-    ).fit(X, y)
+    online = MPRank(2.0, ridge=ridge, solver="online", tol=1e-15, max_rounds=20_000, **options).fit(
+        X, y
+    )
     assert_allclose(online.decision_function(new), batch.decision_function(new), rtol=1e-6)
     assert_allclose(online.objective_, batch.objective_, rtol=1e-9)
     assert online.n_rounds_ == len(online.cost_path_) > 1

@@ -1,0 +1,184 @@
+"""Cutting-plane method with line search for ``min_w ½‖w‖² + R(Φw)``, R convex and at least 0.
+
+R is known through an oracle: its value and one subgradient at given scores. Every answer is a
+plane under R; the planes collected so far give a lower bound of the minimum and the point that
+minimises norm plus planes. A line search between the best point so far and that one gives the
+next best point and an upper bound; both ends of it give the next two planes. The difference of
+the bounds certifies the distance to the optimum.
+
+References
+----------
+Teo, Vishwanathan, Smola, Le: Bundle methods for regularized risk minimization, JMLR 11, 2010.
+Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk minimization, JMLR 10,
+2009 (the line search).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_rank.learners.base import FloatArray
+from spark_rank.learners.cutting_planes import CuttingPlanes, Iterate
+from spark_rank.learners.pair_losses import PairLoss
+
+GramProduct = Callable[[FloatArray], FloatArray]
+
+_FLAT_ENOUGH = 0.1  # the line search stops where the slope is this share of the one it began with
+_MAX_BISECTIONS = 10
+_MAX_DOUBLINGS = 20
+
+
+@dataclass(frozen=True)
+class Solution:
+    """``w = Φᵀ dual`` and what is known of it.
+
+    Attributes
+    ----------
+    dual, scores : m coefficients, which sum to 0, and ``Φw``.
+    objective : ``½‖w‖² + R(Φw)``.
+    gap : certified ``(objective − lower bound) / objective``.
+    n_iter : planes were asked for in this many rounds.
+    converged : whether the gap is within the tolerance.
+    """
+
+    dual: FloatArray
+    scores: FloatArray
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+class _Point(NamedTuple):
+    """An iterate with the objective and the oracle's answer there."""
+
+    iterate: Iterate
+    objective: float
+    loss: float
+    subgradient: FloatArray
+
+    def plane_constant(self) -> float:
+        """Return b of the plane ``R(h) ≥ subgradient·h + b`` that touches R here."""
+        return self.loss - float(self.subgradient @ self.iterate.scores)
+
+
+# a sum that overflows is reported by `CuttingPlanes.add`
+@np.errstate(over="ignore", invalid="ignore")
+def minimise(
+    loss: PairLoss, gram_product: GramProduct, n_examples: int, *, tol: float, max_iter: int
+) -> Solution:
+    """Minimise to a relative duality gap of `tol`, or for `max_iter` rounds.
+
+    `gram_product` maps a vector g to ``K g = Φ Φᵀ g``. A round costs two such products, a few
+    calls of the loss and O(m n) for n planes held; memory is O(m n).
+    """
+    zeros = np.zeros(n_examples)
+    best = _evaluate(Iterate(zeros, zeros, 0.0), loss)
+    if best.objective <= 0.0:
+        return Solution(zeros, zeros, 0.0, 0.0, 0, True)
+    planes = CuttingPlanes(n_examples)
+    _add_plane(planes, best, gram_product)
+    lower = 0.0
+    n_iter = 0
+    while True:
+        n_iter += 1
+        iterate, bound = planes.minimise()
+        lower = max(lower, bound)
+        gap = _relative_gap(best.objective, lower)
+        if gap <= tol or n_iter == max_iter:
+            dual, scores, _ = best.iterate
+            return Solution(dual, scores, best.objective, gap, n_iter, gap <= tol)
+        model = _evaluate(iterate, loss)
+        previous, best = best, _search(best, model, loss)
+        _add_plane(planes, model, gram_product)
+        if best is not previous and best is not model:
+            _add_plane(planes, best, gram_product)
+
+
+def _relative_gap(objective: float, lower: float) -> float:
+    # rounding may bring either bound to the wrong side of the other, or of 0
+    return (objective - lower) / objective if objective > max(lower, 0.0) else 0.0
+
+
+def _evaluate(iterate: Iterate, loss: PairLoss) -> _Point:
+    value, subgradient = loss(iterate.scores)
+    return _Point(iterate, iterate.half_norm + value, value, subgradient)
+
+
+def _add_plane(planes: CuttingPlanes, point: _Point, gram_product: GramProduct) -> None:
+    planes.add(point.subgradient, gram_product(point.subgradient), point.plane_constant())
+
+
+def _search(start: _Point, end: _Point, loss: PairLoss) -> _Point:
+    """Return the best point found on the ray from `start` through `end`.
+
+    The objective is convex along it: doubling brackets the minimum, false position with
+    safeguards narrows the bracket. Costs a loss evaluation a step and no product with K.
+    """
+    line = _Line(start.iterate, end.iterate, loss)
+    low, low_slope = 0.0, line.slope(0.0, start)
+    high, high_slope = 1.0, line.slope(1.0, end)
+    flat = _FLAT_ENOUGH * abs(low_slope)
+    best = min(start, end, key=_objective)
+    if low_slope >= 0.0:
+        return best
+    for _ in range(_MAX_DOUBLINGS):
+        if high_slope >= 0.0:
+            break
+        low, low_slope, high = high, high_slope, 2.0 * high
+        point = line.point(high)
+        high_slope = line.slope(high, point)
+        best = min(best, point, key=_objective)
+    for _ in range(_MAX_BISECTIONS if high_slope > 0.0 else 0):
+        if min(abs(low_slope), abs(high_slope)) <= flat:
+            break
+        step = _false_position(low, low_slope, high, high_slope)
+        point = line.point(step)
+        best = min(best, point, key=_objective)
+        slope = line.slope(step, point)
+        if slope < 0.0:
+            low, low_slope = step, slope
+        else:
+            high, high_slope = step, slope
+    return best
+
+
+def _objective(point: _Point) -> float:
+    return point.objective
+
+
+def _false_position(low: float, low_slope: float, high: float, high_slope: float) -> float:
+    """Return where the chord of the slopes crosses 0, kept away from the ends of the bracket."""
+    width = high - low
+    step = low - width * low_slope / (high_slope - low_slope)
+    return min(max(step, low + 0.1 * width), high - 0.1 * width)
+
+
+class _Line:
+    """The objective on the ray from one iterate through another."""
+
+    def __init__(self, start: Iterate, end: Iterate, loss: PairLoss) -> None:
+        self._start = start
+        self._loss = loss
+        self._dual = end.dual - start.dual
+        self._scores = end.scores - start.scores
+        # d/dt ½‖w + t v‖² = w·v + t ‖v‖²
+        self._inner = float(self._dual @ start.scores)
+        self._norm = max(float(self._dual @ self._scores), 0.0)
+
+    def point(self, step: float) -> _Point:
+        """Return the point at `step`, 0 being the start and 1 the end."""
+        dual = self._start.dual + step * self._dual
+        scores = self._start.scores + step * self._scores
+        # afresh, not by the parabola: rounding would pile up from one search to the next
+        half_norm = max(0.5 * float(dual @ scores), 0.0)
+        return _evaluate(Iterate(dual, scores, half_norm), self._loss)
+
+    def slope(self, step: float, point: _Point) -> float:
+        """Return a subderivative of the objective at `step`, where `point` is."""
+        along = float(point.subgradient @ self._scores)
+        return self._inner + step * self._norm + along

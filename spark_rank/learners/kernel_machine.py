@@ -1,0 +1,100 @@
+"""What MPRank, SVRank and RankSVM share: a kernel, and scores ``h(x) = w·Φ(x) + constant``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
+from spark_rank.learners.errors import InvalidDataError
+from spark_rank.learners.kernels import KERNELS, Kernel
+from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+
+_ASYMMETRY = 1e-8
+
+KERNEL_PARAMETERS: dict[str, Parameter] = {
+    "C": Real("trade-off between fit and norm", above=0.0),
+    "kernel": Choice("kernel between items", options=KERNELS),
+    "gamma": Real("width of the Gaussian, factor of the polynomial", above=0.0, optional=True),
+    "degree": Integer("degree of the polynomial kernel", at_least=1),
+    "coef0": Real("constant of the polynomial kernel", at_least=0.0),
+    "rbf_weight": Real("weight of the Gaussian in a sum of kernels", above=0.0),
+}
+
+
+class KernelMachine(Learner):
+    """Base of the learners whose model is a constant plus weights or dual coefficients.
+
+    The linear kernel keeps w in ``coef_``; other kernels keep the training rows in ``support_``
+    and α in ``dual_coef_``; a precomputed kernel keeps α alone.
+    """
+
+    state: ClassVar[tuple[str, ...]] = (
+        "coef_",
+        "dual_coef_",
+        "support_",
+        "intercept_",
+        "gamma_",
+        "objective_",
+    )
+
+    # whether differences of scores are differences of ratings: else only their order means something
+    on_rating_scale: ClassVar[bool] = True
+
+    C: float
+    kernel: str
+    gamma: float | None
+    degree: int
+    coef0: float
+    rbf_weight: float
+
+    coef_: FloatArray | None
+    dual_coef_: FloatArray | None
+    support_: FloatArray | None
+    intercept_: float
+    gamma_: float | None
+    objective_: float
+
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the scores of the rows of `X`, plus their `offset`.
+
+        With ``kernel="precomputed"`` a row of `X` holds the item's kernel values with the training
+        items. O(d) an item for the linear kernel, O(m d) for others.
+        """
+        coef = self._learned("coef_")
+        if coef is not None:
+            scores = check_items(X, len(coef)) @ coef
+        else:
+            scores = self._kernel_values(X) @ self._learned("dual_coef_")
+        scores += self.intercept_
+        if offset is not None:
+            scores += check_targets(offset, len(scores), "offset")
+        return scores
+
+    def _kernel_values(self, X: ArrayLike) -> FloatArray:
+        """Return the kernel values of the rows of `X` with the training items."""
+        if self.support_ is None:
+            return check_items(X, len(self._learned("dual_coef_")))
+        return self._kernel()(check_items(X, self.support_.shape[1]), self.support_)
+
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma_ or 1.0, self.degree, self.coef0, self.rbf_weight)
+
+
+def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:
+    """Return checked features in one memory layout: the same numbers give the same bits."""
+    return np.ascontiguousarray(check_features(X, n_features))
+
+
+def check_gram(gram: FloatArray) -> FloatArray:
+    """Return a precomputed training kernel or raise `InvalidDataError`."""
+    if gram.shape[0] != gram.shape[1]:
+        raise InvalidDataError(
+            f"a precomputed kernel must be square for training, not {gram.shape}: give the kernel "
+            "values of every training item with every other"
+        )
+    if np.abs(gram - gram.T).max(initial=0.0) > _ASYMMETRY * np.abs(gram).max(initial=0.0):
+        raise InvalidDataError("the precomputed kernel is not symmetric: give (K + Kᵀ)/2")
+    return gram
