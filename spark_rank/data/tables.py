@@ -146,9 +146,9 @@ METRICS = Contract(
         Column(
             "msd",
             "double",
-            "mean squared difference over pairs; null when undefined or off the rating scale",
+            "mean squared difference over pairs; null when undefined",
         ),
-        Column("m1d", "double", "mean 1-norm difference over pairs; null likewise"),
+        Column("m1d", "double", "mean 1-norm difference over pairs; null when undefined"),
         Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
         Column("train_msd", "double", "the same on the training ratings"),
         Column("train_m1d", "double", "the same on the training ratings"),

@@ -46,6 +46,14 @@ class LearnerSpec:
         return {**PER_USER, **BASELINES}[self.learner](**self.params)
 
     @property
+    def on_rating_scale(self) -> bool:
+        """Tell whether scores are ratings or only put items in order; of fallbacks likewise.
+
+        A mean over the users that fell back alone would look like the learner's.
+        """
+        return getattr(self.make(), "on_rating_scale", True)
+
+    @property
     def is_baseline(self) -> bool:
         """Tell whether the learner is one of the two that every other must beat."""
         return self.learner in BASELINES
@@ -149,9 +157,9 @@ def learn_user(
             "status": LEARNED if obstacle is None else FALLBACK,
             "reason": obstacle,
             "uses_offset": uses_offset,
-            "on_rating_scale": on_rating_scale(learner),
+            "on_rating_scale": spec.on_rating_scale,
             "test_scores": scores[problem.test],
-            **_training_metrics(scores, problem, on_rating_scale(learner)),
+            **_training_metrics(scores, problem, spec.on_rating_scale),
             **_model_columns(learner, problem, item_ids),
         }
     except LearnerError as error:
@@ -178,11 +186,6 @@ def _fit_and_score(
     if not np.isfinite(scores).all():
         raise LearnerError("a score is not finite")
     return scores
-
-
-def on_rating_scale(learner: Learner) -> bool:
-    """Tell whether a learner's scores are ratings, or only put items in order."""
-    return getattr(learner, "on_rating_scale", True)
 
 
 def _training_metrics(scores: NDArray[np.float64], problem: Problem, rating_scale: bool) -> Row:

@@ -40,7 +40,7 @@ class KernelMachine(Learner):
         "objective_",
     )
 
-    # whether differences of scores are differences of ratings: else only their order means something
+    # whether differences of scores are differences of ratings; else only their order counts
     on_rating_scale: ClassVar[bool] = True
 
     C: float

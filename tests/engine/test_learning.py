@@ -176,3 +176,12 @@ def test_every_per_user_learner_fills_the_model_row(name: str, kernel: str) -> N
         scores = function(FEATURES.matrix[15:], support) @ np.array(row["dual"])
     expected = scores + FEATURES.offset[15:] + row["intercept"]
     assert_allclose(row["test_scores"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_fallback_is_measured_as_its_learner_is() -> None:
+    spec = LearnerSpec("order", "ranksvm", item_offset=True)
+    job = LearnJob(FILES, (spec,), {}, min_ratings=10)
+    (out,) = learn_batches(iter([batch(USERS[:1])]), job, lambda files: FEATURES)
+    (row,) = out.to_pylist()
+    assert (row["status"], row["on_rating_scale"], row["train_msd"]) == ("fallback", False, None)
+    assert row["train_misranking"] is not None
