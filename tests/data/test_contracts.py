@@ -55,4 +55,5 @@ def test_arrow_and_spark_types_agree(spark: SparkSession) -> None:
     for contract in TABLES.values():
         arrow = arrow_schema(contract.columns)
         table = pa.table({f.name: pa.array([], f.type) for f in arrow}, schema=arrow)
-        contract.apply(spark.createDataFrame(table))
+        applied = contract.apply(spark.createDataFrame(table))
+        assert applied.schema == contract.schema()
