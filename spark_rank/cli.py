@@ -46,7 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (doc, _) in STAGES.items():
         _add_config_arguments(commands.add_parser(name, help=doc, **_about(name)))
-    config = commands.add_parser("config", help="show the configuration in force")
+    config = commands.add_parser(
+        "config",
+        help="show the configuration in force",
+        description="Print the defaults, the file and the command line put together, as YAML.",
+    )
     config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
     _add_config_arguments(config)
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
@@ -178,4 +182,6 @@ def _guarded(action: Callable[[], int]) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["(no message)"])[0]
+    from spark_rank.data.filesystem import java_reason
+
+    return java_reason(error)

@@ -12,7 +12,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
 def test_the_table_of_outputs_is_the_contracts() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", README, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| [^|]+ \| (.+) \|$", README, re.MULTILINE))
     assert rows.keys() == TABLES.keys()
     for table, contract in TABLES.items():
         named = re.findall(r"`(\w+)`", rows[table])

@@ -11,6 +11,7 @@ from spark_rank.learners import BASELINES, PER_USER, REGISTRY
 from spark_rank.learners.errors import LearnerError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_GLOB_SIGNS = "*?[]{}"
 _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
 
@@ -23,6 +24,11 @@ def check_config(config: Config, source: str) -> None:
         )
     if not config.store.strip():
         raise ConfigError(f"{source}: store: must not be empty: give a directory")
+    if any(sign in config.store for sign in _GLOB_SIGNS):
+        raise ConfigError(
+            f"{source}: store: {config.store!r} has one of the signs {' '.join(_GLOB_SIGNS)}, "
+            "which Spark reads as a pattern: name a directory without"
+        )
     _check_input(config, source)
     _check_spark(config, source)
     _check_learners(config.train.learners, source)
@@ -40,8 +46,15 @@ def _check_input(config: Config, source: str) -> None:
         raise ConfigError(
             f"{source}: input.rating_min: {low:g} must be below input.rating_max {high:g}"
         )
-    if len(settings.delimiter) == 0:
-        raise ConfigError(f"{source}: input.delimiter: must not be empty")
+    if len(settings.separator) != 1:
+        raise ConfigError(
+            f"{source}: input.delimiter: {settings.delimiter!r} must be a single character"
+        )
+    for name in ("user", "item", "rating"):
+        if name in settings.columns and settings.columns[name] is None:
+            raise ConfigError(f"{source}: input.columns.{name}: cannot be left out")
+    if settings.path is not None and not settings.path.strip():
+        raise ConfigError(f"{source}: input.path: must not be empty: give a path, or null")
 
 
 def _check_spark(config: Config, source: str) -> None:

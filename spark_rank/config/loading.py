@@ -13,7 +13,7 @@ import yaml
 
 from spark_rank.config.checks import check_config
 from spark_rank.config.schema import Config
-from spark_rank.config.values import SettingError, convert
+from spark_rank.config.values import SettingError, convert, holds_text
 from spark_rank.errors import ConfigError
 
 
@@ -23,6 +23,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str) and key in seen:
                 raise ConfigError(
@@ -50,7 +52,7 @@ def load_config(
     overrides: dict[str, Any] = {}
     for assignment in sets:
         key, value = _split_assignment(assignment, "--set")
-        _put(overrides, key, _parse(value, f"--set {key}") if value else "")
+        _put(overrides, key, _override(key, value))
     if overrides:
         config = _build(_merge(tree, overrides), "--set")
     for assignment in spark_settings:
@@ -86,11 +88,33 @@ def _parse(text: str, source: str) -> Any:
     loader = _StrictLoader(text)
     loader.name = source
     try:
-        return loader.get_single_data()
-    except yaml.YAMLError as error:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _keep_spark_settings_as_text(node)
+        return loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{source}: not valid YAML: {_one_line(error)}") from None
     finally:
         loader.dispose()
+
+
+def _keep_spark_settings_as_text(node: yaml.Node) -> None:
+    """Keep what stands below `spark:` as it is written: 1.10 is not 1.1, on is not true."""
+    if not isinstance(node, yaml.MappingNode):
+        return
+    for key, value in node.value:
+        if key.value == "spark" and isinstance(value, yaml.MappingNode):
+            for _, setting in value.value:
+                if isinstance(setting, yaml.ScalarNode) and not setting.tag.endswith(":null"):
+                    setting.tag = "tag:yaml.org,2002:str"
+
+
+def _override(key: str, value: str) -> Any:
+    """Return the value of ``--set``: text for keys that hold text, YAML for the others."""
+    if key.startswith("spark.") or (holds_text(Config, key) and value not in ("null", "~")):
+        return value
+    return _parse(value, f"--set {key}") if value else ""
 
 
 def _one_line(error: Exception) -> str:

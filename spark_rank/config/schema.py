@@ -26,27 +26,40 @@ class InputConfig:
     format: FormatName = setting("parquet", "how the ratings are written")
     delimiter: str = setting(",", "csv: the field separator")
     header: bool = setting(True, "csv: the first line of every file names the columns")
-    columns: dict[str, str] = setting(
+    columns: dict[str, str | None] = setting(
         {},
-        "csv and parquet: the columns that hold user, item, rating and timestamp "
-        "(names, or positions from 0 where csv has no header)",
+        "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
+        "positions from 0 where csv has no header; a null timestamp is left out)",
     )
     rating_min: float | None = setting(None, "a rating below this is quarantined")
     rating_max: float | None = setting(None, "a rating above this is quarantined")
     max_bad_share: float = setting(
-        0.05, "ingest fails above this share of quarantined rows", at_least=0.0, at_most=1.0
+        0.05,
+        "ingest fails above this share of unusable rows (duplicates do not count)",
+        at_least=0.0,
+        at_most=1.0,
     )
+
+    @property
+    def separator(self) -> str:
+        """Return the field separator as a character; a tab may be written as backslash and t."""
+        return "\t" if self.delimiter == "\\t" else self.delimiter
 
 
 @dataclass(frozen=True)
 class SynthesizeConfig:
     """The generated, Netflix-shaped data set."""
 
-    users: int = setting(3000, "number of users", at_least=2)
-    items: int = setting(1500, "number of items", at_least=2)
-    median_ratings: float = setting(60.0, "median number of ratings of a user", above=0.0)
+    users: int = setting(3000, "number of users", at_least=2, at_most=2_000_000_000)
+    items: int = setting(1500, "number of items", at_least=2, at_most=10_000_000)
+    median_ratings: float = setting(
+        60.0, "median number of ratings of a user", above=0.0, at_most=1e6
+    )
     activity_spread: float = setting(
-        1.2, "standard deviation of the logarithm of a user's number of ratings", at_least=0.0
+        1.2,
+        "standard deviation of the logarithm of a user's number of ratings",
+        at_least=0.0,
+        at_most=10.0,
     )
     levels: int = setting(5, "rating levels 1..levels", at_least=2, at_most=100)
     format: FormatName = setting("parquet", "format to write")
@@ -60,7 +73,9 @@ class PrepareConfig:
     train_share: float = setting(
         0.5, "share of every user's ratings to learn from", above=0.0, at_most=1.0
     )
-    buckets: int = setting(16, "number of hash buckets of the user blocks", at_least=1)
+    buckets: int = setting(
+        16, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
+    )
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,7 @@ class FeaturesConfig:
     """What an item looks like to a learner."""
 
     panel_size: int = setting(
-        100, "number of reference reviewers: the most active users", at_least=1
+        100, "number of reference reviewers: the most active users", at_least=1, at_most=10_000
     )
     offset_shrinkage: float = setting(
         10.0, "ratings' worth of evidence that pulls an item's offset to 0", at_least=0.0

@@ -33,6 +33,19 @@ def convert(kind: Any, value: Any, key: str) -> Any:
     return _to_scalar(kind, value, key)
 
 
+def holds_text(kind: Any, key: str) -> bool:
+    """Tell whether the dotted `key` below the dataclass `kind` takes text."""
+    for name in key.split("."):
+        if dataclasses.is_dataclass(kind):
+            kind = typing.get_type_hints(kind).get(name)
+        elif typing.get_origin(kind) is dict:
+            kind = typing.get_args(kind)[1]
+        else:
+            return False
+    options = typing.get_args(kind) if typing.get_origin(kind) is not dict else ()
+    return kind is str or str in options or typing.get_origin(kind) is typing.Literal
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return ``(did you mean 'x'?)`` or the list of what is known."""
     names = {candidate.lower(): candidate for candidate in known}
@@ -85,8 +98,9 @@ def _to_dict(kind: Any, value: Any, key: str) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SettingError(f"{key}: the name {_show(name)} must be text: put it in quotes")
         # Spark settings and column positions are texts that look like numbers or booleans
-        text = _as_text(item, f"{key}.{name}") if kind is str else convert(kind, item, key)
-        converted[name] = text
+        textual = item is not None and holds_text(dict[str, kind], "any")
+        place = f"{key}.{name}"
+        converted[name] = _as_text(item, place) if textual else convert(kind, item, place)
     return converted
 
 
@@ -103,16 +117,20 @@ def _to_scalar(kind: type, value: Any, key: str) -> Any:
         return _to_float(value, key)
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
-    words = {int: "a whole number", str: "text", bool: "true or false"}
+    words = {int: "a whole number", str: "text (put it in quotes)", bool: "true or false"}
     raise SettingError(f"{key}: must be {words[kind]}, not {_show(value)}")
 
 
 def _to_float(value: Any, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SettingError(f"{key}: must be a number, not {_show(value)}")
-    if not math.isfinite(value):
-        raise SettingError(f"{key}: must be a finite number, not {value}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise SettingError(f"{key}: must be a finite number, not {number}")
+    return number
 
 
 def _check_limits(value: Any, limits: Mapping[str, Any], key: str) -> None:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
 
+NOT_UTF8 = "not_utf8"
 MALFORMED = "malformed_row"
 MISSING_USER = "missing_user"
 MISSING_ITEM = "missing_item"
@@ -16,11 +17,15 @@ OUT_OF_RANGE = "rating_out_of_range"
 UNREADABLE_TIMESTAMP = "unreadable_timestamp"
 DUPLICATE = "duplicate"
 
+# beyond this no rating scale goes, and sums over ratings (kept as integers) could overflow
+MAX_RATING = 1.0e6
+
 
 def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
     """Add `reason`: null for a good row, else the first rule that the row breaks."""
     rating = F.col("rating")
     rules: list[tuple[str, Column]] = [
+        (NOT_UTF8, ~F.col("utf8_ok")),
         (MALFORMED, ~F.col("fields_ok")),
         (MISSING_USER, F.col("user_id").isNull()),
         (MISSING_ITEM, F.col("item_id").isNull()),
@@ -48,9 +53,7 @@ def mark_duplicates(ratings: DataFrame) -> DataFrame:
 
 
 def _outside(rating: Column, settings: InputConfig) -> Column:
-    outside = F.lit(False)
-    # single precision is what is kept: a rating beyond it would come back infinite
-    outside = outside | (F.abs(rating) > 3.0e38)
+    outside = F.abs(rating) > MAX_RATING
     if settings.rating_min is not None:
         outside = outside | (rating < settings.rating_min)
     if settings.rating_max is not None:

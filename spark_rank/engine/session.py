@@ -12,11 +12,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.java import find_java
+from spark_rank.errors import ConfigError
 
 _LOG_SETTINGS = Path(__file__).parent / "log4j2.properties"
 
@@ -56,6 +59,11 @@ def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]
     return settings
 
 
+def overruled(configured: Mapping[str, str], submitted: Mapping[str, str]) -> list[str]:
+    """Return the configured settings that spark-submit's own replace."""
+    return [n for n, value in configured.items() if submitted.get(n, value) != value]
+
+
 def _submitted_settings() -> dict[str, str]:
     """Return what spark-submit set: its --conf and --master, and its spark-defaults.conf."""
     # a SparkConf made before Python is connected to the JVM is empty
@@ -68,6 +76,11 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
     """Yield a session that is stopped afterwards, whatever happens."""
     submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
+    for name in overruled(configured, submitted):
+        line = (
+            f"spark-submit's {name}={submitted[name]} wins over the configured {configured[name]}"
+        )
+        print(f"spark-rank: {line}", file=sys.stderr)
     if not under_spark_submit():
         _prepare_own_jvm(settings)
     builder = SparkSession.builder
@@ -75,7 +88,15 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
         builder = builder.config(name, value)
     if "spark.app.name" not in configured and not under_spark_submit():
         builder = builder.appName(app_name)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkException, PySparkRuntimeError, Py4JJavaError) as error:
+        raise ConfigError(
+            f"Spark did not start with these settings: {java_reason(error)}: check `spark:` in "
+            "the configuration, --spark and spark-submit's options"
+        ) from None
+    if under_spark_submit() and "spark.log.level" not in settings:
+        spark.sparkContext.setLogLevel("WARN")
     with _interruptible() as interrupted:
         try:
             yield spark

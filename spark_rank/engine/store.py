@@ -6,11 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from spark_rank.data.contracts import Contract
-from spark_rank.engine.filesystem import Filesystem
+from spark_rank.data.contracts import VERSION_COLUMN, Contract
+from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.errors import ConfigError, ContractError
+
+_RECORD_KEYS = ("fingerprint", "settings", "seed", "tables", "facts", "message")
+_REMEDY = ": start a new run with --set run_id=NAME"
 
 
 class Run:
@@ -41,13 +46,38 @@ class Run:
 
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table after checking it against its contract."""
-        if contract.table not in self._recorded_tables():
+        rows = self._recorded_tables().get(contract.table)
+        if rows is None:
             raise ConfigError(
                 f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
                 "that makes it, or `spark-rank pipeline`"
             )
-        frame = self.spark.read.parquet(self.path(contract.table))
-        return contract.check(frame)
+        path = self.path(contract.table)
+        if not self.files.exists(path):
+            raise ContractError(f"{path}: the manifest lists this table, but it is gone{_REMEDY}")
+        frame = self.spark.read.parquet(path)
+        try:
+            contract.check(frame)
+        except ContractError as error:
+            raise ContractError(f"{path}: {error}{_REMEDY}") from None
+        self._check_content(frame, contract, rows)
+        return frame
+
+    def _check_content(self, frame: DataFrame, contract: Contract, rows: int) -> None:
+        """Refuse a table that is not what its record says: rows lost, another version mixed in."""
+        version = F.col(VERSION_COLUMN)
+        found = frame.agg(F.count("*"), F.min(version), F.max(version)).head()
+        versions = {found[1], found[2]} - {None} if found else set()
+        if versions - {contract.version}:
+            raise ContractError(
+                f"{self.path(contract.table)}: holds version {max(versions)}, this package reads "
+                f"version {contract.version}{_REMEDY}"
+            )
+        if found and found[0] != rows:
+            raise ContractError(
+                f"{self.path(contract.table)}: holds {found[0]:,} rows, the manifest says "
+                f"{rows:,}{_REMEDY}"
+            )
 
     def record(self, stage: str) -> dict[str, Any] | None:
         """Return a finished stage's record, or None."""
@@ -56,10 +86,13 @@ class Run:
             return None
         try:
             record = json.loads(self.files.read_text(path))
-        except ValueError as error:
-            raise ContractError(
-                f"{path}: not a valid stage record ({error}): delete it to run the stage again"
-            ) from None
+        except (ValueError, Py4JJavaError) as error:
+            raise _bad_record(path, java_reason(error)) from None
+        missing = [
+            key for key in ("fingerprint", "tables", "facts", "message") if key not in record
+        ]
+        if missing:
+            raise _bad_record(path, f"it has no {missing[0]!r}")
         return dict(record)
 
     def write_record(self, stage: str, record: Mapping[str, Any]) -> None:
@@ -73,8 +106,18 @@ class Run:
         names = [info.path.rsplit("/", 1)[-1].removesuffix(".json") for info in found]
         return {name: record for name in names if (record := self.record(name)) is not None}
 
-    def _recorded_tables(self) -> set[str]:
-        return {table for record in self.records().values() for table in record["tables"]}
+    def _recorded_tables(self) -> dict[str, int]:
+        return {
+            table: rows
+            for record in self.records().values()
+            for table, rows in record["tables"].items()
+        }
 
     def _record_path(self, stage: str) -> str:
         return self.path(f"manifest/{stage}.json")
+
+
+def _bad_record(path: str, reason: str) -> ContractError:
+    return ContractError(
+        f"{path}: not a valid stage record ({reason}): delete it to run the stage again"
+    )

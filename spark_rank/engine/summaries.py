@@ -9,14 +9,13 @@ from pyspark.sql import functions as F
 from scipy.stats import t as student
 
 _LEVEL = 0.95
-# decimals add up to the same total in any order, doubles do not
-_EXACT = "decimal(38, 15)"
 
 
 def summarise(metrics: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return one row per learner and metric: users, mean, sd, t interval, quantiles.
 
-    Users for whom a metric is undefined (null) do not count for it.
+    Users for whom a metric is undefined (null) do not count for it. A group is one sorted array:
+    eight bytes per user.
     """
     long = metrics.select(
         "learner",
@@ -28,26 +27,24 @@ def summarise(metrics: DataFrame, names: Sequence[str]) -> DataFrame:
         F.percentile("value", F.lit(share)).alias(f"p{round(share * 100):02d}")
         for share in (0.05, 0.25, 0.5, 0.75, 0.95)
     ]
-    value = F.col("value")
     grouped = long.groupBy("learner", "metric").agg(
-        F.count(value).alias("users"),
-        F.sum(value.cast(_EXACT)).cast("double").alias("total"),
-        F.sum((value * value).cast(_EXACT)).cast("double").alias("squares"),
+        F.count("value").alias("users"),
+        # sums of doubles depend on the order of addition: sorted, it is always the same
+        F.array_sort(F.collect_list("value")).alias("values"),
         *quantiles,
     )
     return _with_interval(grouped).orderBy("learner", "metric")
 
 
 def _with_interval(grouped: DataFrame) -> DataFrame:
-    users, mean = F.col("users"), F.col("total") / F.nullif(F.col("users"), F.lit(0))
-    variance = (F.col("squares") - F.col("total") * mean) / F.nullif(users - 1, F.lit(0))
-    # rounding may leave a variance a little below 0; an undefined one stays null
-    sd = F.sqrt(F.when(variance < 0.0, F.lit(0.0)).otherwise(variance))
-    frame = grouped.withColumn("mean", mean).withColumn("sd", sd)
+    users = F.col("users")
+    total = F.aggregate("values", F.lit(0.0), lambda sum_, x: sum_ + x)
+    frame = grouped.withColumn("mean", total / F.nullif(users, F.lit(0)))
+    mean = F.col("mean")
+    squares = F.aggregate("values", F.lit(0.0), lambda sum_, x: sum_ + (x - mean) * (x - mean))
+    frame = frame.withColumn("sd", F.when(users > 1, F.sqrt(squares / (users - 1))))
     half = _student_quantile(frame) * F.col("sd") / F.sqrt(users)
-    return frame.withColumn("ci_low", F.col("mean") - half).withColumn(
-        "ci_high", F.col("mean") + half
-    ).drop("total", "squares")  # fmt: skip
+    return frame.withColumn("ci_low", mean - half).withColumn("ci_high", mean + half).drop("values")
 
 
 def _student_quantile(grouped: DataFrame) -> Column:

@@ -29,10 +29,10 @@ class Panel:
 
 
 def most_active_panel(blocks: DataFrame, size: int, n_items: int) -> Panel:
-    """Return the `size` users with the most training ratings (ties: the lower number first)."""
+    """Return the `size` users with the most training ratings (ties: by id)."""
     members = (
         blocks.select("user", "user_id", "n_train")
-        .orderBy(F.col("n_train").desc(), "user")
+        .orderBy(F.col("n_train").desc(), "user_id")
         .limit(size)
         .collect()
     )

@@ -97,6 +97,12 @@ class MPRank(KernelMachine):
         self.max_rounds = max_rounds
         self.eta = eta
 
+    def check_parameters(self) -> None:
+        """Raise `InvalidParameterError` unless every parameter is in its range and they agree."""
+        super().check_parameters()
+        if self.solver == "primal" and self.kernel != "linear":
+            raise InvalidParameterError("solver='primal' is for kernel='linear': use 'dual'")
+
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
         features, targets = self._begin(X, y, offset)
@@ -192,8 +198,6 @@ class MPRank(KernelMachine):
     ) -> tuple[FloatArray, FloatArray]:
         """Check everything, remember the ratings' range, and return features and targets."""
         self.check_parameters()
-        if self.solver == "primal" and self.kernel != "linear":
-            raise InvalidParameterError("solver='primal' is for kernel='linear': use 'dual'")
         features = check_features(X)
         ratings = check_targets(y, len(features))
         targets = ratings
@@ -236,7 +240,7 @@ class MPRank(KernelMachine):
         residuals = centred @ coef - targets
         self.coef_, self.dual_coef_, self.support_ = coef, None, None
         self.intercept_ = float(y_mean - x_mean @ coef)
-        self.objective_ = float(coef @ coef + residuals @ residuals / ridge)
+        self.objective_ = float(coef @ coef) + float(residuals @ residuals) / ridge
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
         # α = (I/C′ + K)⁻¹ (y − b·1) with the b that makes Σα = 0: the same as centring K, without

@@ -6,7 +6,7 @@ the help texts all read that list.
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ class Real(Parameter):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return (
-            math.isfinite(value)
+            abs(value) <= sys.float_info.max  # false for NaN, infinity and endless integers
             and (self.above is None or value > self.above)
             and (self.at_least is None or value >= self.at_least)
             and (self.at_most is None or value <= self.at_most)

@@ -49,7 +49,7 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
             fill=False,
             linewidth=1.3 if histogram.baseline else 2.0,
             linestyle=next(styles, "-.") if histogram.baseline else "-",
-            label=f"{histogram.label}{mean}",
+            label=f"{_plain(histogram.label)}{mean}",
         )
         if not histogram.baseline:
             axes.stairs(histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15)
@@ -67,6 +67,11 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
     legend = axes.legend(frameon=False, labelcolor=_INK, fontsize=9)
     legend.set_in_layout(True)
     return _to_svg(figure)
+
+
+def _plain(label: str) -> str:
+    # a leading underscore hides a label, dollars make it a formula
+    return "\u200b" + label.replace("$", r"\$")
 
 
 def _to_svg(figure: Figure) -> str:

@@ -40,8 +40,8 @@ def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
         failed = sum(n for name, n in counts.items() if name.startswith("failed"))
         cells = [_number(means[learner][metric]) for metric in ("msd", "m1d", "misranking")]
         lines.append(
-            f"{learner:<16}{sum(counts.values()):>9,}{failed:>8,}"
-            f"{cells[0]:>10}{cells[1]:>10}{cells[2]:>12}"
+            f"{learner:<16} {sum(counts.values()):>9,} {failed:>7,} "
+            f"{cells[0]:>9} {cells[1]:>9} {cells[2]:>11}"
         )
     for learner in ordered:
         if learner not in BASELINES:

@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
 from spark_rank.data.dictionaries import number_ids
+from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import read_ratings
-from spark_rank.data.quality import mark_duplicates, with_reason
+from spark_rank.data.quality import DUPLICATE, mark_duplicates, with_reason
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATINGS, USERS
-from spark_rank.engine.filesystem import FileInfo
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
@@ -59,13 +59,25 @@ def _input_files(config: Config, run: Run) -> list[FileInfo]:
             f"input.path: {config.input.path}: no such file, directory or glob: check the path "
             "(a relative one starts where the command runs)"
         )
+    hidden = [info.path for info in found if info.path.rsplit("/", 1)[-1].startswith(("_", "."))]
+    if hidden:
+        raise ConfigError(
+            f"input.path: {hidden[0]}: Spark passes over files whose names begin with '_' or '.': "
+            "rename it"
+        )
     if sum(info.size for info in found) == 0:
         raise InputDataError(f"{config.input.path}: is empty: there is no rating to learn from")
-    if config.input.format == "parquet" and run.files.head(found[0].path, 4) != b"PAR1":
-        raise InputDataError(
-            f"{found[0].path}: is not a Parquet file: is input.format 'parquet' right?"
-        )
+    if config.input.format == "parquet":
+        _check_parquet(found, run)
     return found
+
+
+def _check_parquet(files: list[FileInfo], run: Run) -> None:
+    for info in files:
+        if run.files.head(info.path, 4) != b"PAR1":
+            raise InputDataError(
+                f"{info.path}: is not a Parquet file: is input.format 'parquet' right?"
+            )
 
 
 def _input_fingerprint(config: Config, run: Run) -> list[list[object]]:
@@ -121,9 +133,11 @@ def _check_counts(
             f"none of the {rows:,} rows is a rating{_in_words(reasons)}: is input.format "
             f"{settings.format!r} right? The rows are in {where}"
         )
-    if quarantined > settings.max_bad_share * rows:
+    # a rating given twice is not a broken feed
+    unusable = quarantined - reasons.get(DUPLICATE, 0)
+    if unusable > settings.max_bad_share * rows:
         raise InputDataError(
-            f"{quarantined:,} of {rows:,} rows are unusable{_in_words(reasons)}, more than "
+            f"{unusable:,} of {rows:,} rows are unusable{_in_words(reasons)}, more than "
             f"input.max_bad_share {settings.max_bad_share:g} allows: mend the input or raise the "
             f"share; the rows are in {where}"
         )

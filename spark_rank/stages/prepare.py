@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.tables import BLOCKS, RATINGS, USERS
+from spark_rank.data.tables import BLOCKS, ITEMS, RATINGS, USERS
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 
@@ -16,7 +16,8 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Gather each user's ratings into one row, in hash order, and mark the training part."""
     blocks = user_blocks(
         run.read(RATINGS).select("user", "item", "rating", "timestamp"),
-        run.read(USERS).select("user_id", "user"),
+        run.read(USERS),
+        run.read(ITEMS),
         seed=config.seed,
         train_share=config.prepare.train_share,
         buckets=config.prepare.buckets,

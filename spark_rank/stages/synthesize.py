@@ -29,7 +29,7 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
         rows = run.write(SYNTHETIC, ratings)
         return StageResult(f"{rows:,} ratings of {settings.users:,} users", {"synthetic": rows})
     path = synthetic_path(config, run)
-    if settings.path is not None and run.files.exists(path):
+    if settings.path is not None and run.files.exists(path) and not _unfinished(run, path):
         raise ConfigError(
             f"synthesize.path: {path} is there already: remove it or name another directory"
         )
@@ -57,6 +57,12 @@ def generated_ratings(config: Config, spark: SparkSession) -> DataFrame:
     tasks = max(1, -(-settings.users // _USERS_PER_TASK))
     users = spark.range(0, settings.users, 1, min(tasks, 10_000))
     return users.mapInArrow(partial(generate_batches, population=population), _SCHEMA)
+
+
+def _unfinished(run: Run, path: str) -> bool:
+    """Tell whether a write was broken off here: Spark's working directory without its mark."""
+    begun = run.files.exists(f"{path}/_temporary")
+    return begun and not run.files.exists(f"{path}/_SUCCESS")
 
 
 def _write(ratings: DataFrame, format_name: str, path: str) -> None:

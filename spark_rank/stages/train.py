@@ -51,7 +51,7 @@ def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
     record = run.record("features") or {}
     files = FeatureFiles.from_record(record["facts"]["files"])
     for file in (files.matrix, files.offset, files.item_ids):
-        spark.sparkContext.addFile(run.path(f"{FILES}/{file.name}"))
+        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
     specs = tuple(
         LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
         for entry in config.train.learners

@@ -70,6 +70,16 @@ def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
         ("input: {rating_min: 5, rating_max: 1}", ["input.rating_min", "below"]),
         ("spark: {shuffle: 4}", ["spark.shuffle", "full names"]),
         ("seed: 1\nseed: 2", [":2", "'seed' is given twice"]),
+        ("seed: " + "9" * 5000, ["not valid YAML"]),
+        ("input: {rating_max: " + "9" * 400 + "}", ["input.rating_max", "finite"]),
+        ("train: {learners: [{params: {C: " + "9" * 400 + "}}]}", ["params.C=", "above 0"]),
+        ("train: {learners: [{params: {kernel: rbf, solver: primal}}]}", ["use 'dual'"]),
+        ("input: {delimiter: ab}", ["input.delimiter", "a single character"]),
+        ("input: {path: ''}", ["input.path", "must not be empty"]),
+        ("input: {columns: {user: null}}", ["input.columns.user", "cannot be left out"]),
+        ("synthesize: {users: 1000000000000}", ["synthesize.users", "at most"]),
+        ("store: a[b", ["store", "pattern"]),
+        ("run_id: 0010", ["run_id", "put it in quotes"]),
         ("- a\n- b", ["must hold 'key: value' lines"]),
         ("a: [1", ["not valid YAML"]),
     ],
@@ -134,3 +144,24 @@ def test_every_format_name_has_a_reader() -> None:
     from spark_rank.data.formats import FORMATS
 
     assert set(get_args(FormatName)) == FORMATS.keys()
+
+
+def test_text_keys_take_the_command_line_as_it_is(tmp_path: Path) -> None:
+    sets = ["run_id=20240101", r"input.delimiter=\t", "input.path=null", "input.columns.user=0"]
+    config = load(tmp_path, "", *sets, "spark.spark.a=0010")
+    assert (config.run_id, config.input.separator, config.input.path) == ("20240101", "\t", None)
+    assert (config.input.columns["user"], config.spark["spark.a"]) == ("0", "0010")
+    assert load(tmp_path, "", "input.delimiter=|", "run_id=2024-01-01").input.separator == "|"
+
+
+def test_spark_settings_are_kept_as_written(tmp_path: Path) -> None:
+    text = "spark: {spark.a: 1.10, spark.b: on, spark.c: 12:30:00, spark.d: 0010, spark.e: 2}"
+    found = load(tmp_path, text).spark
+    assert list(found.values()) == ["1.10", "on", "12:30:00", "0010", "2"]
+
+
+def test_merge_keys_of_yaml(tmp_path: Path) -> None:
+    text = "synthesize: &s {users: 7}\nprepare: {buckets: 3}\n"
+    config = load(tmp_path, text + "input: {<<: {rating_min: 1}, rating_max: 5}\n")
+    assert (config.input.rating_min, config.input.rating_max) == (1.0, 5.0)
+    assert config.synthesize.users == 7

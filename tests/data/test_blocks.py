@@ -16,12 +16,36 @@ RATINGS = [
 ] + [(12, 5, 3.0, None)]
 
 
-def blocks(spark: SparkSession, *, seed: int = 1, buckets: int = 4, parts: int = 2) -> list[Row]:
+def blocks(
+    spark: SparkSession,
+    *,
+    seed: int = 1,
+    buckets: int = 4,
+    parts: int = 2,
+    shift: int = 0,
+) -> list[Row]:
+    """Make the blocks; `shift` renumbers users and items, as newcomers would."""
     schema = "user int, item int, rating float, timestamp bigint"
-    ratings = spark.createDataFrame(RATINGS, schema).repartition(parts)
-    users = spark.createDataFrame([(f"id{u}", u) for u in range(13)], "user_id string, user int")
-    frame = user_blocks(ratings, users, seed=seed, train_share=0.5, buckets=buckets)
+    numbered = [(u + shift, i + shift, r, t) for u, i, r, t in RATINGS]
+    ratings = spark.createDataFrame(numbered, schema).repartition(parts)
+    users = [(f"id{u}", u + shift) for u in range(13)]
+    items = [(f"i{i}", i + shift) for i in range(30)]
+    frame = user_blocks(
+        ratings,
+        spark.createDataFrame(users, "user_id string, user int"),
+        spark.createDataFrame(items, "item_id string, item int"),
+        seed=seed,
+        train_share=0.5,
+        buckets=buckets,
+    )
     return sorted(frame.collect(), key=lambda row: row["user"])
+
+
+def test_newcomers_do_not_change_the_split_of_the_others(spark: SparkSession) -> None:
+    before, after = blocks(spark), blocks(spark, shift=1000)
+    assert [r["user_id"] for r in after] == [r["user_id"] for r in before]
+    assert [[i - 1000 for i in r["items"]] for r in after] == [r["items"] for r in before]
+    assert [r["n_train"] for r in after] == [r["n_train"] for r in before]
 
 
 def test_every_rating_is_in_its_users_block_once(spark: SparkSession) -> None:
@@ -55,6 +79,8 @@ def test_the_split_is_not_in_the_order_of_items(spark: SparkSession) -> None:
         (0.9, {1: 1, 2: 1, 3: 2, 10: 9, 11: 10}),
         (0.01, {1: 1, 2: 1, 100: 1}),
         (1.0, {1: 1, 2: 2, 7: 7}),
+        (0.55, {200: 110}),
+        (0.07, {100: 7}),
     ],
 )
 def test_training_sizes(spark: SparkSession, share: float, expected: dict[int, int]) -> None:

@@ -56,4 +56,8 @@ def test_arrow_and_spark_types_agree(spark: SparkSession) -> None:
         arrow = arrow_schema(contract.columns)
         table = pa.table({f.name: pa.array([], f.type) for f in arrow}, schema=arrow)
         applied = contract.apply(spark.createDataFrame(table))
-        assert applied.schema == contract.schema()
+        ours, promised = (
+            [(f.name, f.dataType, f.metadata) for f in schema]
+            for schema in (applied.schema, contract.schema())
+        )
+        assert ours == promised

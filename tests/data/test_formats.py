@@ -100,7 +100,7 @@ def test_every_file_of_a_directory_has_its_header(spark: SparkSession, tmp_path:
 
 
 def test_a_csv_without_any_line(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(InputDataError, match="header that names the columns is missing"):
+    with pytest.raises(InputDataError, match="holds no line but blank ones"):
         parse(spark, write(tmp_path, "\n"), format="csv")
 
 
@@ -141,3 +141,90 @@ def test_the_latest_of_a_repeated_rating_is_kept(spark: SparkSession) -> None:
         kept = mark_duplicates(frame).where("reason is null").select("item", "rating").collect()
         assert sorted(tuple(row) for row in kept) == [(1, 4.0), (2, 3.0)]
         assert mark_duplicates(frame).where("reason = 'duplicate'").count() == 3
+
+
+def test_files_with_other_column_orders_are_read_by_their_own_headers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, "user,item,rating\nu,i,3\n", "a.csv")
+    write(tmp_path, "rating,item,user\n4,j,v\n", "b.csv")
+    write(tmp_path, "", "c.csv")
+    write(tmp_path, "\n\n", "d.csv")
+    config = InputConfig(format="csv")
+    files = [str(tmp_path / f"{name}.csv") for name in "cabd"]
+    rows = with_reason(read_ratings(spark, files, config), config).collect()
+    found = sorted((r["user_id"], r["item_id"], r["rating"], r["reason"]) for r in rows)
+    assert found == [("u", "i", 3.0, None), ("v", "j", 4.0, None)]
+    write(tmp_path, "who,item,rating\nu,i,3\n", "e.csv")
+    with pytest.raises(ConfigError, match=r"column of .*e\.csv holds the user"):
+        read_ratings(spark, [*files, str(tmp_path / "e.csv")], config)
+
+
+def test_ids_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    text = 'user,item,rating\n x ,"i""1",3\n"a,b",i\\,4\n"two\nlines",i,3\n'
+    rows = parse(spark, write(tmp_path, text), format="csv")
+    assert [row[:3] for row in rows[:2]] == [(" x ", 'i"1', 3.0), ("a,b", "i\\", 4.0)]
+    assert [row[-1] for row in rows[2:]] == ["malformed_row", "malformed_row"]
+
+
+def test_text_that_is_not_utf8_is_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("user,item,rating\nJosé,i,3\nJose,i,3\n".encode("latin-1"))
+    assert [r[-1] for r in parse(spark, path, format="csv")] == ["not_utf8", None]
+    assert parse(spark, path, format="csv")[0][0] == "Jos\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "rating", "reason"),
+    [
+        ("3", 3.0, None), ("-0.5", -0.5, None), (".5", 0.5, None), ("1e-1", 0.1, None),
+        ("5d", None, "unreadable_rating"), ("0x1p1", None, "unreadable_rating"),
+        ("1e400", float("inf"), "rating_not_finite"), ("1e12", 1e12, "rating_out_of_range"),
+        ("-1000001", -1000001.0, "rating_out_of_range"), (" 4 ", 4.0, None),
+    ],
+)  # fmt: skip
+def test_what_is_a_rating(
+    spark: SparkSession, tmp_path: Path, text: str, rating: float | None, reason: str | None
+) -> None:
+    (row,) = parse(spark, write(tmp_path, f"user,item,rating\nu,i,{text}\n"), format="csv")
+    assert (row[2], row[-1]) == (rating, reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1125964801", 1125964801), ("1125964801.0", 1125964801), ("8.8e8", 880_000_000),
+        ("2005-09-06", 1125964800), ("2005-09-06T00:00:01", 1125964801),
+        ("2005-09-06 00:00:01", 1125964801), ("-5", -5), ("", None),
+    ],
+)  # fmt: skip
+def test_what_is_a_time(
+    spark: SparkSession, tmp_path: Path, text: str, seconds: int | None
+) -> None:
+    path = write(tmp_path, f"user,item,rating,timestamp\nu,i,3,{text}\n")
+    (row,) = parse(spark, path, format="csv")
+    assert row[3:] == (seconds, None)
+
+
+def test_a_timestamp_can_be_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "user,item,rating,timestamp\nu,i,3,whenever\n")
+    assert parse(spark, path, format="csv")[0][-1] == "unreadable_timestamp"
+    (row,) = parse(spark, path, format="csv", columns={"timestamp": None})
+    assert row == ("u", "i", 3.0, None, None)
+
+
+def test_parquet_as_pandas_writes_it(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    spark.sql(
+        "select double(7) user, double(3.5) item, float(4) rating, "
+        "double(881250949) timestamp, timestamp_ntz'2005-09-06 00:00:01' at"
+    ).write.parquet(str(path))
+    assert parse(spark, path, format="parquet") == [("7", "3.5", 4.0, 881250949, None)]
+    at = parse(spark, path, format="parquet", columns={"timestamp": "at"})
+    assert at[0][3] == 1125964801
+
+
+@pytest.mark.parametrize("name", ["r[1].csv", "r {x} 100%.csv", "a*b?.csv"])
+def test_names_with_the_signs_of_a_glob(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, "user,item,rating\nu,i,3\n", name)
+    assert parse(spark, path, format="csv") == [("u", "i", 3.0, None, None)]

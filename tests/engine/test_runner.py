@@ -135,6 +135,56 @@ def test_a_table_that_drifted_is_refused_on_read(
         run.read(USERS)
 
 
+def test_a_table_that_lost_rows_is_refused(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    run_stage(Counted().stage, make_config(), spark, run)
+    run.write(USERS, spark.createDataFrame([], "user_id string, user int"))
+    with pytest.raises(ContractError, match="holds 0 rows, the manifest says 1: start a new run"):
+        run.read(USERS)
+    run.files.delete(run.path("users"))
+    with pytest.raises(ContractError, match="lists this table, but it is gone"):
+        run.read(USERS)
+
+
+def test_a_table_of_another_version_is_refused(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    run_stage(Counted().stage, make_config(), spark, run)
+    frame = spark.createDataFrame([("a", 0, 99)], "user_id string, user int, schema_version int")
+    frame.write.mode("overwrite").parquet(run.path("users"))
+    with pytest.raises(ContractError, match="holds version 99, this package reads version 1"):
+        run.read(USERS)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"fingerprint": 1}'])
+def test_a_record_with_something_missing_is_named(
+    spark: SparkSession, run: Run, make_config: MakeConfig, text: str
+) -> None:
+    run.files.write_text(run.path("manifest/first.json"), text)
+    with pytest.raises(ContractError, match=r"first\.json: not a valid stage record \(it has no"):
+        run_stage(Counted().stage, make_config(), spark, run)
+
+
+def test_a_record_damaged_on_disk_is_named(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    run_stage(Counted().stage, make_config(), spark, run)
+    path = Path(run.path("manifest/first.json").removeprefix("file:"))
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(ContractError, match=r"first\.json: not a valid stage record"):
+        run_stage(Counted().stage, make_config(), spark, run)
+
+
+@pytest.mark.parametrize("store", ["nosuch://x/y", "s3a://bucket/x"])
+def test_a_store_that_no_file_system_serves_is_one_clear_line(
+    spark: SparkSession, store: str
+) -> None:
+    with pytest.raises(ConfigError, match="no file system serves it") as caught:
+        Run(spark, store, "r")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_broken_record_is_named(spark: SparkSession, run: Run, make_config: MakeConfig) -> None:
     run_stage(Counted().stage, make_config(), spark, run)
     run.files.write_text(run.path("manifest/first.json"), "{")

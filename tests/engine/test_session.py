@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark_rank.engine.session import DEFAULTS, LOCAL_DEFAULTS, session_settings
+from spark_rank.engine.session import DEFAULTS, LOCAL_DEFAULTS, overruled, session_settings
 
 
 def test_spark_submit_wins_over_the_configuration_over_the_defaults() -> None:
@@ -25,3 +25,9 @@ def test_only_local_masters_are_tied_to_this_machine() -> None:
 def test_the_session_has_its_settings(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.validateSchema.enabled") == "true"
+
+
+def test_what_spark_submit_overrules_is_named() -> None:
+    configured = {"spark.master": "local[2]", "spark.a": "1", "spark.b": "2"}
+    submitted = {"spark.master": "local[*]", "spark.a": "1", "spark.c": "3"}
+    assert overruled(configured, submitted) == ["spark.master"]

@@ -359,3 +359,57 @@ def test_movielens_100k(
             assert duckdb.sql(
                 f"select * from read_parquet('{local(run, table)}/**/*.parquet')"
             ).columns
+
+
+def test_absurd_ratings_and_scores_do_not_end_the_run(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    lines = [f"u{u},i{i},{(u + i) % 5 + 1}" for u in range(8) for i in range(12)]
+    lines += ["u1,i99,1e12", *[f"u2,j{i},{1e6 if i % 2 else 1}" for i in range(9)]]
+    store = tmp_path / "a store #%41"
+    config = make_config(
+        f"input.path={write_csv(tmp_path, lines)}", "input.format=csv", f"store={store}",
+        "train.learners=[{params: {C: 1e300}}]", "train.max_failed_share=1.0",
+    )  # fmt: skip
+    run = run_pipeline(config)
+    assert (run.record("ingest") or {})["facts"]["quarantined_by_reason"] == {
+        "rating_out_of_range": 1
+    }
+    summary = {row[:2]: row for row in rows(run, "summary", "learner, metric")}
+    assert summary["constant", "msd"][3] > 1e9
+    assert summary["constant", "misranking"][2] == 8
+
+
+def test_a_rating_given_twice_is_no_broken_feed(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    lines = [f"u{u},i{i},{(u + i) % 5 + 1}" for u in range(4) for i in range(6)]
+    path = write_csv(tmp_path, [*lines, *lines])
+    config = make_config(f"input.path={path}", "input.format=csv", "input.max_bad_share=0.0")
+    tables = (run_pipeline(config).record("ingest") or {})["tables"]
+    assert (tables["ratings"], tables["quarantine"]) == (24, 24)
+
+
+def test_a_hidden_file_is_named(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
+) -> None:
+    path = tmp_path / "_ratings.csv"
+    path.write_text("user,item,rating\nu,i,3\n")
+    with pytest.raises(ConfigError, match=r"_ratings.csv: Spark passes over"):
+        run_pipeline(make_config(f"input.path={path}", "input.format=csv"))
+
+
+def test_each_bucket_of_blocks_is_one_file(finished: Run) -> None:
+    folders = list(Path(local(finished, "blocks")).glob("bucket=*"))
+    assert len(folders) > 8
+    assert all(len(list(folder.glob("*.parquet"))) == 1 for folder in folders)
+
+
+def test_a_synthetic_data_set_broken_off_is_written_anew(
+    tmp_path: Path, make_config: MakeConfig, spark: SparkSession
+) -> None:
+    made = tmp_path / "made"
+    (made / "_temporary" / "0").mkdir(parents=True)
+    config = make_config(f"synthesize.path={made}", "synthesize.format=csv")
+    run_stages([STAGES["synthesize"]], config, spark, Run(spark, config.store, "x"))
+    assert (made / "_SUCCESS").exists()

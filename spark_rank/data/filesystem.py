@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from spark_rank.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,11 @@ class Filesystem:
         return bool(fs.exists(jpath))
 
     def glob(self, pattern: str) -> list[FileInfo]:
-        """Return every visible file that a path, directory or glob stands for, sorted by path."""
+        """Return every file that a path, directory or glob stands for, sorted by path.
+
+        Hidden files (``_SUCCESS``, ``.crc``) inside a directory are left out; one that is named
+        itself is not.
+        """
         jpath, fs = self._resolve(pattern)
         found: list[FileInfo] = []
         for status in fs.globStatus(jpath) or []:
@@ -52,6 +61,30 @@ class Filesystem:
             return bytes(stream.readNBytes(size))
         finally:
             stream.close()
+
+    def first_line(self, path: str) -> str | None:
+        """Return a text file's first line that is not blank, unpacked if need be; else None."""
+        jpath, fs = self._resolve(path)
+        codec = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(
+            self._conf
+        ).getCodec(jpath)
+        stream = fs.open(jpath)
+        try:
+            unpacked = stream if codec is None else codec.createInputStream(stream)
+            utf8 = self._jvm.java.nio.charset.StandardCharsets.UTF_8
+            characters = self._jvm.java.io.InputStreamReader(unpacked, utf8)
+            lines = self._jvm.java.io.BufferedReader(characters)
+            line = lines.readLine()
+            while line is not None and not line.strip():
+                line = lines.readLine()
+            return None if line is None else str(line)
+        finally:
+            stream.close()
+
+    def uri(self, path: str) -> str:
+        """Return the path as an encoded URI, for the interfaces that read it as one."""
+        jpath, fs = self._resolve(path)
+        return str(fs.makeQualified(jpath).toUri().toString())
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file so that a reader sees the old one, the new one or none."""
@@ -84,16 +117,31 @@ class Filesystem:
         return str(fs.makeQualified(jpath).toString())
 
     def _resolve(self, path: str) -> tuple[Any, Any]:
-        jpath = self._jvm.org.apache.hadoop.fs.Path(path)
-        return jpath, jpath.getFileSystem(self._conf)
+        try:
+            jpath = self._jvm.org.apache.hadoop.fs.Path(path)
+            return jpath, jpath.getFileSystem(self._conf)
+        except (Py4JJavaError, PySparkException) as error:
+            raise ConfigError(
+                f"{path}: no file system serves it: {java_reason(error)}"
+            ) from None
 
     def _files_below(self, fs: Any, status: Any) -> Iterable[FileInfo]:
-        name = status.getPath().getName()
-        if name.startswith(("_", ".")):
-            return
         if not status.isDirectory():
             path = status.getPath().toString()
             yield FileInfo(path, status.getLen(), status.getModificationTime())
             return
         for child in fs.listStatus(status.getPath()):
-            yield from self._files_below(fs, child)
+            if not child.getPath().getName().startswith(("_", ".")):
+                yield from self._files_below(fs, child)
+
+
+def literal(path: str) -> str:
+    """Return a path that Spark reads as it is, although its name has the signs of a glob."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
+
+
+def java_reason(error: Exception) -> str:
+    """Return what the JVM said, in one line, without the name of the call that failed."""
+    cause = getattr(error, "java_exception", None)
+    text = str(error) if cause is None else str(cause.toString())
+    return (text.strip().splitlines() or ["(no message)"])[0]
