@@ -71,11 +71,17 @@ def pandas_learner(features: ItemFeatures) -> Callable[..., F.Column]:
 def blocks(spark: SparkSession, users: int, folder: str) -> DataFrame:
     config = Config(synthesize=SynthesizeConfig(users=users, items=ITEMS))
     ratings = generated_ratings(config, spark).withColumnsRenamed({"user": "u", "item": "i"})
-    dictionary = number_ids(ratings, "u", "user")
-    numbered = ratings.join(dictionary, "u").join(number_ids(ratings, "i", "item"), "i")
+    users, items = number_ids(ratings, "u", "user"), number_ids(ratings, "i", "item")
+    numbered = ratings.join(users, "u").join(items, "i")
     numbered = numbered.withColumn("rating", F.col("rating").cast("float"))
-    ids = dictionary.select(F.col("u").alias("user_id"), "user")
-    made = user_blocks(numbered, ids, seed=0, train_share=0.5, buckets=16)
+    made = user_blocks(
+        numbered.select("user", "item", "rating", "timestamp"),
+        users.withColumnRenamed("u", "user_id"),
+        items.withColumnRenamed("i", "item_id"),
+        seed=0,
+        train_share=0.5,
+        buckets=16,
+    )
     made.write.parquet(f"{folder}/blocks")
     return spark.read.parquet(f"{folder}/blocks")
 

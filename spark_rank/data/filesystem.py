@@ -121,9 +121,7 @@ class Filesystem:
             jpath = self._jvm.org.apache.hadoop.fs.Path(path)
             return jpath, jpath.getFileSystem(self._conf)
         except (Py4JJavaError, PySparkException) as error:
-            raise ConfigError(
-                f"{path}: no file system serves it: {java_reason(error)}"
-            ) from None
+            raise ConfigError(f"{path}: no file system serves it: {java_reason(error)}") from None
 
     def _files_below(self, fs: Any, status: Any) -> Iterable[FileInfo]:
         if not status.isDirectory():
