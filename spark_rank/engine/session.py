@@ -64,6 +64,20 @@ def overruled(configured: Mapping[str, str], submitted: Mapping[str, str]) -> li
     return [n for n, value in configured.items() if submitted.get(n, value) != value]
 
 
+@contextmanager
+def runtime_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Change a setting of the running session for a block of code."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
 def _submitted_settings() -> dict[str, str]:
     """Return what spark-submit set: its --conf and --master, and its spark-defaults.conf."""
     # a SparkConf made before Python is connected to the JVM is empty

@@ -15,6 +15,7 @@ from spark_rank.engine.learning import (
     LearnJob,
     learn_batches,
 )
+from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import TooManyFailuresError
@@ -28,7 +29,11 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
     ddl = ", ".join(f"{column.name} {column.type}" for column in MODELS.columns)
     models = blocks.mapInArrow(partial(learn_batches, job=job), ddl)
-    rows = run.write(MODELS, models)
+    # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
+    # cores busy to the end, and progress visible
+    tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
+    with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
+        rows = run.write(MODELS, models)
     counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
     _check_failures(config, counts, run.path(MODELS.table))
     learned = ", ".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config, load_config
 from spark_rank.data.tables import TABLES
 from spark_rank.engine.runner import run_stages
+from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
 from spark_rank.learners import MPRank
@@ -158,18 +160,17 @@ def test_the_number_of_partitions_changes_no_value(
     partitions: int,
 ) -> None:
     learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(3 * partitions))
-    # small files are packed into few tasks unless told otherwise
-    spark.conf.set("spark.sql.files.minPartitionNum", str(partitions))
-    try:
+    changed = {
+        "spark.sql.shuffle.partitions": partitions,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": 3 * partitions,
+        # small files are packed into few tasks unless told otherwise
+        "spark.sql.files.minPartitionNum": partitions,
+    }
+    with ExitStack() as settings:
+        for name, value in changed.items():
+            settings.enter_context(runtime_setting(spark, name, str(value)))
         buckets = f"prepare.buckets={partitions}"
         run = run_pipeline(make_config(f"train.learners={learners}", buckets))
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "8")
-        spark.conf.unset("spark.sql.files.minPartitionNum")
     for table, order in (("models", "user_id, learner"), ("metrics", "user_id, learner"),
                          ("summary", "learner, metric"), ("item_features", "item")):  # fmt: skip
         ours, reference = rows(run, table, order), rows(finished, table, order)
@@ -403,6 +404,11 @@ def test_each_bucket_of_blocks_is_one_file(finished: Run) -> None:
     folders = list(Path(local(finished, "blocks")).glob("bucket=*"))
     assert len(folders) > 8
     assert all(len(list(folder.glob("*.parquet"))) == 1 for folder in folders)
+
+
+def test_training_has_a_task_per_bucket(finished: Run) -> None:
+    # 16 buckets on two cores; each task writes a file
+    assert len(list(Path(local(finished, "models")).glob("*.parquet"))) >= 8
 
 
 def test_a_synthetic_data_set_broken_off_is_written_anew(
