@@ -14,7 +14,10 @@ from matplotlib.figure import Figure
 
 # one grey for text and lines that has contrast on white and on near-black
 _INK = "#7a7f87"
-COLOURS = ("#3b82c4", "#e08a1e", "#3f9c6b", "#b0568f", "#8a6fd1", "#c25048")
+COLOURS = (
+    "#3b82c4", "#e08a1e", "#3f9c6b", "#b0568f", "#8a6fd1",
+    "#c25048", "#2aa3a3", "#9a8a2c", "#6b7fd7", "#8c6d5a",
+)  # fmt: skip
 # the learners that matter are drawn on top of the baselines, which are drawn as thin lines
 _BASELINE_STYLES = ("--", ":")
 
