@@ -52,7 +52,8 @@ def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) 
     for row in counted:
         counts[row["learner"]][row["bin"]] += row["count"]
     edges = [top * i / _BINS for i in range(_BINS + 1)]
-    order = [b for b in BASELINES if b in rows] + sorted(rows.keys() - BASELINES.keys())
+    learners = {row["learner"] for row in summary}
+    order = [b for b in BASELINES if b in learners] + sorted(learners - BASELINES.keys())
     return [
         Histogram(
             learner,
@@ -64,7 +65,7 @@ def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) 
         )
         for position, learner in enumerate(order)
         # a constant misranks every pair: a single bar at 1 would flatten all the others
-        if not (metric == "misranking" and learner == "constant")
+        if learner in rows and not (metric == "misranking" and learner == "constant")
     ]
 
 
