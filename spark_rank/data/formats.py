@@ -70,18 +70,23 @@ def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -
 
     Files whose headers differ are read each by its own; files without any line are passed over.
     """
-    by_header: dict[str, list[str]] = {}
-    for file, line in _first_lines(spark, files).items():
-        by_header.setdefault(line if settings.header else "", []).append(file)
-    if not by_header:
+    first_lines = _first_lines(spark, files)
+    if not first_lines:
         raise InputDataError(f"{files[0]}: holds no line but blank ones: there is nothing to read")
-    parts = [_read_csv_group(spark, group, settings) for group in by_header.values()]
+    if not settings.header:
+        return _read_csv_group(spark, list(first_lines), next(iter(first_lines.values())), settings)
+    by_header: dict[str, list[str]] = {}
+    for file, line in first_lines.items():
+        by_header.setdefault(line, []).append(file)
+    parts = [_read_csv_group(spark, group, line, settings) for line, group in by_header.items()]
     return reduce(DataFrame.unionByName, parts)
 
 
-def _read_csv_group(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> DataFrame:
-    """Read files that begin with the same line (with a header) or have none."""
-    first = next(iter(_first_lines(spark, files[:1]).values())).lstrip(_BOM)
+def _read_csv_group(
+    spark: SparkSession, files: Sequence[str], first_line: str, settings: InputConfig
+) -> DataFrame:
+    """Read files that begin with the same line, a header; or any files, where there is none."""
+    first = first_line.lstrip(_BOM)
     cells = next(csv.reader(io.StringIO(first), delimiter=settings.separator), [])
     lines = _read_lines(spark, files)
     if settings.header:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,13 @@ class LearnerSpec:
         """Return a fresh, unfitted learner."""
         return {**PER_USER, **BASELINES}[self.learner](**self.params)
 
-    @property
+    # both are asked for once per user, and are the same for all of them
+    @cached_property
+    def hyperparameters(self) -> str:
+        """Return all hyper-parameters, defaults too, as JSON."""
+        return json.dumps(self.make().get_params(), sort_keys=True)
+
+    @cached_property
     def on_rating_scale(self) -> bool:
         """Tell whether scores are ratings or only put items in order; of fallbacks likewise.
 
@@ -144,7 +151,7 @@ def learn_user(
         "learner": spec.label,
         "n_train": problem.n_train,
         "n_test": len(problem.items) - problem.n_train,
-        "hyperparameters": json.dumps(spec.make().get_params(), sort_keys=True),
+        "hyperparameters": spec.hyperparameters,
         "excluded_feature": problem.excluded_feature,
         "test_ratings": problem.ratings[problem.test],
     }

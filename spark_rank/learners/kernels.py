@@ -38,16 +38,6 @@ class Kernel:
             return self._gaussian(products, left, right)
         return products + self._gaussian(products.copy(), left, right)
 
-    def diagonal(self, A: FloatArray) -> FloatArray:
-        """Return K(a, a) for every row of A, in O(m d)."""
-        norms = squared_norms(A)
-        if self.name == "linear":
-            return norms
-        if self.name == "poly":
-            return (self.gamma * norms + self.coef0) ** self.degree
-        weights = np.full(len(A), self.rbf_weight)
-        return weights if self.name == "rbf" else norms + weights
-
     def _gaussian(self, products: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
         """Turn inner products into w·exp(−γ‖a − b‖²), overwriting them."""
         # worked on in place: at a hundred items a temporary costs as much as a pass over it
