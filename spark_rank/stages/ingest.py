@@ -20,7 +20,9 @@ from spark_rank.stages.synthesize import synthetic_path
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Read, check, number and write; every input row ends in `ratings` or in `quarantine`."""
     settings = _effective_input(config)
-    files = [info.path for info in _input_files(config, run)]
+    found = _input_files(config, run)
+    _check_readable(found, settings, run)
+    files = [info.path for info in found]
     scratch = run.path("scratch/parsed")
     checked = with_reason(read_ratings(spark, files, settings), settings)
     # parsed once: dictionaries, ratings and quarantine are three passes over the result
@@ -65,15 +67,14 @@ def _input_files(config: Config, run: Run) -> list[FileInfo]:
             f"input.path: {hidden[0]}: Spark passes over files whose names begin with '_' or '.': "
             "rename it"
         )
-    if sum(info.size for info in found) == 0:
-        raise InputDataError(f"{config.input.path}: is empty: there is no rating to learn from")
-    if config.input.format == "parquet":
-        _check_parquet(found, run)
     return found
 
 
-def _check_parquet(files: list[FileInfo], run: Run) -> None:
-    for info in files:
+def _check_readable(files: list[FileInfo], settings: InputConfig, run: Run) -> None:
+    """Refuse what a look at sizes and first bytes shows to be no input, before any job starts."""
+    if sum(info.size for info in files) == 0:
+        raise InputDataError(f"{settings.path}: is empty: there is no rating to learn from")
+    for info in files if settings.format == "parquet" else []:
         if run.files.head(info.path, 4) != b"PAR1":
             raise InputDataError(
                 f"{info.path}: is not a Parquet file: is input.format 'parquet' right?"
