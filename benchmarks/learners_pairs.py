@@ -11,11 +11,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVR, LinearSVR
 
@@ -95,30 +97,58 @@ def gap_table(m: int, d: int, kernel: str) -> None:
 
 def against_pairs() -> None:
     X, y = ratings(200, 20)
-    first, second = np.triu_indices(200, 1)
-    targets = y[first] - y[second]
     # features of the Gaussian kernel, exact on these items: what a linear solver needs
     factor = np.linalg.cholesky(rbf_kernel(X, gamma=0.05) + 1e-10 * np.eye(200))
     for C in (1.0, 100.0):
         for kernel, features in (("linear", X), ("rbf", factor)):
             ours = SVRank(C, kernel=kernel, gamma=0.05)
-            seconds, _ = best_of(5, lambda ours=ours: ours.fit(X, y))  # type: ignore[misc]
-            print(f"  C={C:<5g} {kernel:6s} SVRank {1e3 * seconds:7.2f} ms, objective within 1e-4")
-            differences = features[first] - features[second]
-            peers = {
-                "coordinate descent (LinearSVR)": LinearSVR(
-                    C=C / 200**2, epsilon=0.25, fit_intercept=False, tol=1e-4, max_iter=10**6
-                ),
-                "SMO (SVR)": SVR(kernel="linear", C=C / 200**2, epsilon=0.25, cache_size=2000),
-            }
-            for name, peer in peers.items():
-                duration, fitted = best_of(1, lambda: peer.fit(differences, targets))  # noqa: B023
-                coef = fitted.coef_.ravel()
-                excess = objective(features @ coef - y, coef, ours) / ours.objective_ - 1.0
+            optimum = SVRank(C, kernel=kernel, gamma=0.05, tol=1e-9).fit(X, y).objective_
+            ours.fit(X, y)
+            seconds, _ = best_of(20, lambda ours=ours: ours.fit(X, y))  # type: ignore[misc]
+            above = ours.objective_ / optimum - 1.0
+            print(
+                f"  C={C:<5g} {kernel:6s} SVRank {1e3 * seconds:7.2f} ms   objective {above:+.1e}"
+            )
+            limits = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30, 40, 60, 80, 100)
+            descents = [
+                LinearSVR(
+                    C=C / 200**2, epsilon=0.25, fit_intercept=False, tol=1e-12, max_iter=limit
+                )
+                for limit in limits
+            ]
+            smo = SVR(kernel="linear", C=C / 200**2, epsilon=0.25, cache_size=2000)
+            for name, repeats, peers in (
+                ("coordinate descent to 1e-4 (LinearSVR)", 5, descents),
+                ("SMO (SVR), default tolerance", 1, [smo]),
+            ):
+                duration, excess = first_within(peers, repeats, features, y, ours, optimum)
                 print(
-                    f"      {name:32s} {1e3 * duration:9.1f} ms   {duration / seconds:8.0f} x"
+                    f"      {name:38s} {1e3 * duration:9.1f} ms   {duration / seconds:8.0f} x"
                     f"   objective {excess:+.1e}"
                 )
+
+
+def first_within(
+    peers: list[Any], repeats: int, features: Floats, y: Floats, ours: SVRank, optimum: float
+) -> tuple[float, float]:
+    """Return time and excess of the first peer within 1e-4 of the optimum, or else of the last.
+
+    The time begins where SVRank's does, with items: the pairs have to be built.
+    """
+    for peer in peers:
+        duration, fitted = best_of(repeats, lambda peer=peer: fit_pairs(peer, features, y))  # type: ignore[misc]
+        coef = fitted.coef_.ravel()
+        excess = objective(features @ coef - y, coef, ours) / optimum - 1.0
+        if excess <= 1e-4:
+            break
+    return duration, excess
+
+
+def fit_pairs(peer: Any, features: Floats, y: Floats) -> Any:
+    first, second = np.triu_indices(len(y), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose
+        return peer.fit(features[first] - features[second], y[first] - y[second])
 
 
 def objective(residuals: Floats, coef: Floats, learner: SVRank) -> float:

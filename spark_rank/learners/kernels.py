@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from spark_rank.learners.base import FloatArray
 
@@ -40,16 +41,21 @@ class Kernel:
 
     def _gaussian(self, products: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
         """Turn inner products into w·exp(−γ‖a − b‖²), overwriting them."""
-        # worked on in place: at a hundred items a temporary costs as much as a pass over it
-        exponent = products
-        exponent -= 0.5 * left[:, None]
-        exponent -= 0.5 * right
-        np.minimum(exponent, 0.0, out=exponent)
-        exponent *= 2.0 * self.gamma
-        np.exp(exponent, out=exponent)
+        # in place and in one pass: at a hundred items a temporary costs as much as a pass
+        _exponents(products, 0.5 * left, 0.5 * right, 2.0 * self.gamma)
+        np.exp(products, out=products)
         if self.rbf_weight != 1.0:
-            exponent *= self.rbf_weight
-        return exponent
+            products *= self.rbf_weight
+        return products
+
+
+@njit(cache=True, nogil=True)
+def _exponents(products: FloatArray, left: FloatArray, right: FloatArray, factor: float) -> None:
+    """Turn a·b into ``factor · min(a·b − left − right, 0)`` in place; NaN stays NaN."""
+    for i in range(products.shape[0]):
+        for j in range(products.shape[1]):
+            value = products[i, j] - left[i] - right[j]
+            products[i, j] = factor * (0.0 if value > 0.0 else value)
 
 
 def squared_norms(A: FloatArray) -> FloatArray:

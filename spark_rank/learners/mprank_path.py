@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh, svd
-from scipy.linalg.blas import dsyrk
 
 from spark_rank.learners import leave_pair_out
 from spark_rank.learners.base import FloatArray
@@ -52,36 +51,42 @@ def trace_path(
     """
     if len(y) < 3:
         raise InvalidDataError("leave-pair-out needs at least three examples")
-    vectors, values, row_means = _decompose(matrix, primal=primal)
+    basis, values, row_means = _decompose(matrix, primal=primal)
     targets = y - y.mean()
-    projected = vectors.T @ targets
-    outside = targets - vectors @ projected
-    centring = leave_pair_out.centring(len(y))
-    rows, intercepts, objectives, errors = [], [], [], []
-    for ridge in ridges:
-        alpha = vectors @ (projected / (values + ridge)) + outside / ridge
-        alpha -= alpha.mean()
-        half = vectors * np.sqrt(values / (values + ridge))
-        # H − half·halfᵀ, the lower triangle only
-        residual_maker = dsyrk(-1.0, half, 1.0, centring.copy(order="F"), lower=1, overwrite_c=1)
-        rows.append(alpha)
-        intercepts.append(y.mean() - row_means @ alpha)
-        objectives.append(alpha @ targets)
-        errors.append(leave_pair_out.error(residual_maker, ridge * alpha))
-    return PathSolutions(
-        np.array(rows), np.array(intercepts), np.array(objectives), np.array(errors)
-    )
+    projected = basis.T @ targets
+    outside = targets - basis @ projected
+    # of what lies along a basis vector I − A leaves this share, one column a ridge
+    shares = ridges / (values[:, None] + ridges)
+    residuals = (basis @ (projected[:, None] * shares) + outside[:, None]).T
+    residuals = residuals - residuals.mean(axis=1, keepdims=True)
+    dual = residuals / ridges[:, None]
+    rest = _outside(basis)
+    errors = leave_pair_out.errors_from_basis(basis, shares, rest, residuals)
+    return PathSolutions(dual, y.mean() - dual @ row_means, dual @ targets, errors)
 
 
 def _decompose(matrix: FloatArray, *, primal: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return eigenvectors and eigenvalues of the centred kernel matrix, and what centring took."""
+    """Return eigenvectors and eigenvalues of the centred kernel matrix, and what centring took.
+
+    The vectors are centred, to have nothing of the constant one that rounding mixes in.
+    """
     if primal:
         mean = matrix.mean(axis=0)
         centred = matrix - mean
         vectors, singular, _ = svd(centred, full_matrices=False, check_finite=False)
-        vectors = np.asfortranarray(vectors)
-        return vectors, singular**2, centred @ mean
-    row_means = matrix.mean(axis=1)
-    centred = matrix - row_means[:, None] - row_means[None, :] + row_means.mean()
-    values, vectors = eigh(centred, check_finite=False, overwrite_a=True, driver="evd")
-    return vectors, np.maximum(values, 0.0), row_means
+        values, row_means = singular**2, centred @ mean
+    else:
+        row_means = matrix.mean(axis=1)
+        centred = matrix - row_means[:, None] - row_means[None, :] + row_means.mean()
+        values, vectors = eigh(centred, check_finite=False, overwrite_a=True, driver="evd")
+        values = np.maximum(values, 0.0)
+    return np.subtract(vectors, vectors.mean(axis=0), order="C"), values, row_means
+
+
+def _outside(basis: FloatArray) -> FloatArray:
+    """Return the projection on what is neither constant nor in the basis, 0×0 if there is none."""
+    m = len(basis)
+    dimension = m - 1 - np.square(basis).sum()  # a whole number but for rounding
+    if dimension < 0.5:
+        return np.empty((0, 0), order="F")
+    return np.asfortranarray(leave_pair_out.centring(m) - basis @ basis.T)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from spark_rank.learners import MPRank
+from spark_rank.learners import MPRank, leave_pair_out
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
     NotFittedError,
+    NumericFailureError,
 )
 
 KERNELS: list[dict[str, Any]] = [
@@ -157,3 +158,113 @@ def test_what_cannot_be_done_is_named() -> None:
     X, y, _ = sample()
     with pytest.raises(NotFittedError):
         MPRank.from_params(MPRank().fit(X, y).to_params()).leave_pair_out()
+
+
+def nearly_copied(X: np.ndarray) -> np.ndarray:
+    X = X.copy()
+    X[1::2] = X[: len(X) - 1 : 2] + 1e-6 * X[1::2]
+    return X
+
+
+NASTY: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Gaussian": (lambda X: X, {"kernel": "rbf", "gamma": 0.05}),
+    "narrow": (lambda X: X, {"kernel": "rbf", "gamma": 3.0}),
+    "wide": (lambda X: X, {"kernel": "rbf", "gamma": 1e-4}),
+    "identical items": (lambda X: np.repeat(X[::2], 2, axis=0), {"kernel": "rbf", "gamma": 0.05}),
+    "nearly identical items": (nearly_copied, {"kernel": "rbf", "gamma": 0.05}),
+    "linear": (lambda X: X, {"kernel": "linear"}),
+    "linear, dependent": (lambda X: X @ X[:20].T, {"kernel": "linear"}),
+    "linear, dependent, dual": (lambda X: X @ X[:20].T, {"kernel": "linear", "solver": "dual"}),
+    "linear, large numbers": (lambda X: 1e3 * X + 1e5, {"kernel": "linear"}),
+}
+
+
+def in_both_precisions(
+    monkeypatch: pytest.MonkeyPatch, X: np.ndarray, y: np.ndarray, Cs: Any, options: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the errors of a path as it is, and with single precision switched off."""
+    as_it_is = MPRank.path(X, y, Cs, **options).leave_pair_out
+    with monkeypatch.context() as patch:
+        patch.setattr(leave_pair_out, "_SINGLE_FROM", len(y) + 1)
+        return as_it_is, MPRank.path(X, y, Cs, **options).leave_pair_out
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_single_precision_keeps_the_digits_of_double(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, options = NASTY[name]
+    X, y, _ = sample(140, 8)
+    single, double = in_both_precisions(monkeypatch, change(X), y, np.logspace(-6, 12, 10), options)
+    assert (single != double).any(), "single precision was not used"
+    assert_allclose(single, double, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", [69, 130, 137, 138, 139, 140, 300])
+def test_hardly_more_examples_than_features(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With m − 1 free directions or nearly so, I − A vanishes or nearly so as C grows."""
+    X, y, _ = sample(140, d)
+    single, double = in_both_precisions(monkeypatch, X, y, np.logspace(-6, 9, 6), {})
+    assert_allclose(single, double, rtol=1e-6)
+
+
+def test_ratings_that_hide_in_the_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rating far from all others, and ratings that the features explain to the last digit."""
+    X, _, _ = sample(140, 8)
+    outlier = np.zeros(140)
+    outlier[3] = 1e6
+    for y in (outlier, X @ np.arange(8.0)):
+        for options in ({"kernel": "rbf", "gamma": 0.05}, {"kernel": "linear"}):
+            Cs = np.logspace(-6, 6, 7)
+            assert_allclose(*in_both_precisions(monkeypatch, X, y, Cs, options), rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", KERNELS)
+def test_the_path_in_single_precision_equals_refitting(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leave_pair_out, "_SINGLE_FROM", 3)
+    for m in (3, 4, 13):
+        X, y, _ = sample(m)
+        y[0] = y[1] + 1.0
+        X[2] = X[1]
+        Cs = [1e-6, 1e-2, 2.5, 1e3]
+        path = MPRank.path(X, y, Cs, ridge="fixed", **options)
+        expected = [refitted(X, y, 1 / C, options) for C in Cs]
+        assert_allclose(path.leave_pair_out, expected, rtol=1e-5)
+
+
+def test_the_share_kept_of_every_direction() -> None:
+    """I − A built entry by entry from a basis, its shares and the rest."""
+    rng = np.random.default_rng(4)
+    directions = np.linalg.qr(rng.normal(size=(90, 90)))[0]
+    basis, others = directions[:, :50], directions[:, 50:]
+    rest = np.asfortranarray(others @ others.T)
+    shares, e = 10.0 ** rng.uniform(-8, 0, 50), rng.normal(size=90)
+    columns = np.stack([shares, np.ones(50)], axis=1)
+    found = leave_pair_out.errors_from_basis(basis, columns, rest, np.stack([e, 2.0 * e]))
+    for error, share, residuals in zip(found, columns.T, (e, 2.0 * e), strict=True):
+        E = (basis * share) @ basis.T + rest
+        expected = left_out_pairs(E, residuals)
+        assert_allclose(error, expected, rtol=1e-6)
+        assert_allclose(leave_pair_out.error(E, residuals), expected, rtol=1e-10)
+
+
+def left_out_pairs(E: np.ndarray, e: np.ndarray) -> float:
+    """Return the mean over ordered pairs of what a 2×2 system says of each."""
+    total = 0.0
+    for i, j in combinations(range(len(e)), 2):
+        left_out = np.linalg.solve(E[np.ix_([i, j], [i, j])], e[[i, j]])
+        total += 2.0 * (left_out[1] - left_out[0]) ** 2
+    return total / (len(e) * (len(e) - 1))
+
+
+def test_a_pair_without_an_error_is_reported() -> None:
+    """Items of which a basis has too little: none, or so little that every pair is singular."""
+    nothing = np.empty((0, 0), order="F")
+    for basis in (np.eye(3)[:, :2].copy(), np.ones((3, 1)), np.ones((100, 1))):
+        m, n = basis.shape
+        with pytest.raises(NumericFailureError, match="lower C"):
+            leave_pair_out.errors_from_basis(
+                basis, np.ones((n, 1)), nothing, np.arange(float(m))[None, :]
+            )
