@@ -1,9 +1,59 @@
-"""Per-user metrics of scores against ratings; undefined is None, never 0."""
+"""Per-user metrics of scores against ratings, statistics over users, and bounds.
 
+A metric of one user is a function of two vectors; undefined is None, never 0. Batches of users
+go through `batch_metrics`, the same kernels with NaN for undefined.
+"""
+
+from spark_rank.metrics.batch import BATCH_METRICS, batch_metrics, batch_roc
+from spark_rank.metrics.bounds import margin_bound, stability_bound
+from spark_rank.metrics.comparison import PairedComparison, compare_paired, holm
+from spark_rank.metrics.intervals import (
+    Description,
+    Interval,
+    bootstrap_interval,
+    describe,
+    t_interval,
+)
+from spark_rank.metrics.margin import margin_loss
+from spark_rank.metrics.order import ranking
 from spark_rank.metrics.pairs import (
     mean_1norm_difference,
     mean_squared_difference,
+    pair_cost,
     pairwise_misranking,
 )
+from spark_rank.metrics.ranks import exact_rank_rate, nearest_ranks, rank_loss
+from spark_rank.metrics.roc import auc, auc_interval, roc_curve
+from spark_rank.metrics.top import average_precision, ndcg, precision, recall
 
-__all__ = ["mean_1norm_difference", "mean_squared_difference", "pairwise_misranking"]
+__all__ = [
+    "BATCH_METRICS",
+    "Description",
+    "Interval",
+    "PairedComparison",
+    "auc",
+    "auc_interval",
+    "average_precision",
+    "batch_metrics",
+    "batch_roc",
+    "bootstrap_interval",
+    "compare_paired",
+    "describe",
+    "exact_rank_rate",
+    "holm",
+    "margin_bound",
+    "margin_loss",
+    "mean_1norm_difference",
+    "mean_squared_difference",
+    "ndcg",
+    "nearest_ranks",
+    "pair_cost",
+    "pairwise_misranking",
+    "precision",
+    "rank_loss",
+    "ranking",
+    "recall",
+    "roc_curve",
+    "stability_bound",
+    "t_interval",
+]

@@ -2,16 +2,23 @@
 
 References
 ----------
-Cortes, Mohri, Rastogi: An Alternative Ranking Problem for Search Engines, eqs. 67 to 69.
+Cortes, Mohri, Rastogi: An Alternative Ranking Problem for Search Engines, eqs. 4 to 7 and 67 to 69.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from typing import Literal
 
-FloatArray = NDArray[np.float64]
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spark_rank.metrics.discordance import HMP1, HMP2, HR1, HR2, MISRANKING, discordance
+from spark_rank.metrics.order import sort_descending
+from spark_rank.metrics.residuals import insensitive_costs, squared_difference
+from spark_rank.metrics.vectors import FloatArray, none_if_nan, pair_of_vectors
+
+PairCost = Literal["hr", "mp", "hmp", "svr"]
+_DISCORDANCE = {("hr", 1): HR1, ("hr", 2): HR2, ("hmp", 1): HMP1, ("hmp", 2): HMP2}
 
 
 def mean_squared_difference(h: ArrayLike, y: ArrayLike) -> float | None:
@@ -20,24 +27,17 @@ def mean_squared_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     It is twice the population variance of the residuals: O(m). With fewer than two items there
     is no pair to compare: None.
     """
-    residuals = _residuals(h, y)
-    return None if len(residuals) < 2 else 2.0 * float(residuals.var())
+    scores, ratings = pair_of_vectors(h, y)
+    return none_if_nan(squared_difference(scores - ratings))
 
 
 def mean_1norm_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     """Return M1D, the mean of |(h_j − h_i) − (y_j − y_i)| over all m² ordered pairs (eq. 68).
 
-    On sorted residuals it is ``(2/m²) Σ_i (2i − m − 1) r_(i)``: O(m log m). With fewer than two
-    items: None.
+    From sorted residuals: O(m log m). With fewer than two items: None.
     """
-    residuals = _residuals(h, y)
-    m = len(residuals)
-    if m < 2:
-        return None
-    weights = 2.0 * np.arange(1, m + 1) - m - 1.0
-    # centring costs nothing (the weights sum to 0) and keeps digits when residuals are large
-    ordered = np.sort(residuals - residuals.mean())
-    return 2.0 * float(weights @ ordered) / m**2
+    scores, ratings = pair_of_vectors(h, y)
+    return none_if_nan(insensitive_costs(scores - ratings, 0.0)[0])
 
 
 def pairwise_misranking(h: ArrayLike, y: ArrayLike) -> float | None:
@@ -45,60 +45,54 @@ def pairwise_misranking(h: ArrayLike, y: ArrayLike) -> float | None:
 
     A tie in h counts as misranked. Where all ratings tie there is no pair: None.
     """
-    scores, targets = _pair_of_vectors(h, y)
-    if len(targets) < 2:
-        return None
-    order = np.argsort(targets, kind="stable")
-    levels = np.unique(scores, return_inverse=True)[1]
-    misranked, pairs = _count_misranked(targets[order], levels[order].astype(np.int64))
-    return None if pairs == 0 else misranked / pairs
+    return none_if_nan(_discordance(h, y)[MISRANKING])
 
 
-def _residuals(h: ArrayLike, y: ArrayLike) -> FloatArray:
-    scores, targets = _pair_of_vectors(h, y)
-    return scores - targets
+def pair_cost(
+    h: ArrayLike,
+    y: ArrayLike,
+    cost: PairCost = "hr",
+    power: Literal[1, 2] = 1,
+    epsilon: float = 0.0,
+) -> float | None:
+    """Return the mean of one of the paper's costs over all m² ordered pairs (eq. 2): O(m log m).
 
+    ``hr`` and ``hmp`` are None where no two ratings differ: no pair could be misordered. ``mp``
+    and ``svr`` are None with fewer than two items.
 
-def _pair_of_vectors(h: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    scores, targets = np.asarray(h, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if scores.ndim != 1 or scores.shape != targets.shape:
-        raise ValueError(
-            f"scores and ratings must be vectors of one length, not {scores.shape} and "
-            f"{targets.shape}"
-        )
-    if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
-        raise ValueError("scores and ratings must be finite")
-    return scores, targets
-
-
-@njit(cache=True)
-def _count_misranked(y: FloatArray, levels: NDArray[np.int64]) -> tuple[int, int]:
-    """Count pairs y_i > y_j, and those of them with level_i ≤ level_j; `y` ascends.
-
-    A Fenwick tree holds how many items of lower rating have each score level.
+    Parameters
+    ----------
+    h, y
+        Scores and ratings.
+    cost
+        ``hr`` (eq. 4): |h_j − h_i|^n where scores and ratings order the pair in opposite ways.
+        ``mp`` (eq. 5): |(h_j − h_i) − (y_j − y_i)|^n; M1D for n = 1 and MSD for n = 2.
+        ``hmp`` (eq. 6): as ``mp``, where scores and ratings order the pair in opposite ways.
+        ``svr`` (eq. 7): ``max(0, |(h_j − h_i) − (y_j − y_i)| − ε)^n``. In print the ε stands
+        inside the absolute value, which would cost the two orders of one pair differently, with a
+        jump; meant is the ε-insensitive cost that the text names.
+    power
+        The n of the paper, 1 or 2.
+    epsilon
+        The ε of ``svr``, at least 0; the other costs have none.
     """
-    m = len(y)
-    size = levels.max() + 1
-    tree = np.zeros(size + 1, dtype=np.int64)
-    misranked = 0
-    pairs = 0
-    start = 0
-    while start < m:
-        stop = start
-        while stop < m and y[stop] == y[start]:
-            stop += 1
-        pairs += (stop - start) * start
-        for i in range(start, stop):
-            below = 0
-            node = levels[i]
-            while node > 0:
-                below += tree[node]
-                node -= node & -node
-            misranked += start - below
-        for i in range(start, stop):
-            node = levels[i] + 1
-            while node <= size:
-                tree[node] += 1
-                node += node & -node
-        start = stop
-    return misranked, pairs
+    if cost not in ("hr", "mp", "hmp", "svr"):
+        raise ValueError(f"cost must be 'hr', 'mp', 'hmp' or 'svr', not {cost!r}")
+    if power not in (1, 2):
+        raise ValueError(f"power must be 1 or 2, not {power!r}")
+    if not (np.isfinite(epsilon) and epsilon >= 0.0):
+        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
+    if epsilon > 0.0 and cost != "svr":
+        raise ValueError(f"the cost {cost!r} has no epsilon; leave it out or ask for 'svr'")
+    if cost == "mp":
+        return mean_1norm_difference(h, y) if power == 1 else mean_squared_difference(h, y)
+    if cost == "svr":
+        scores, ratings = pair_of_vectors(h, y)
+        return none_if_nan(insensitive_costs(scores - ratings, float(epsilon))[power - 1])
+    return none_if_nan(_discordance(h, y)[_DISCORDANCE[cost, power]])
+
+
+def _discordance(h: ArrayLike, y: ArrayLike) -> FloatArray:
+    scores, ratings = pair_of_vectors(h, y)
+    ordered, order = sort_descending(scores)
+    return np.asarray(discordance(ordered, ratings[order])[0])

@@ -1,0 +1,248 @@
+"""The metrics of a whole batch of users in one compiled call: what a worker of the cluster runs.
+
+The kernels are those behind the metrics for one user, so that both give the same bits, however
+the users are cut into batches. Undefined is NaN here. Ties among scores keep the order in which
+a user's items are given: give them in the order of their ids, and the tie rule is that of
+`spark_rank.metrics.order`.
+
+Compiled kernels are cached by the text of their own file: after a change to a kernel of another
+module, remove the ``.nbi`` files of this package's ``__pycache__``, or the old one lives on here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
+from spark_rank.metrics.order import sort_descending
+from spark_rank.metrics.ranks import nearest_level, rank_errors, rating_levels
+from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
+from spark_rank.metrics.roc import area_under_curve, interpolate_curve
+from spark_rank.metrics.top import discounted_gain_ratio, top_rates
+from spark_rank.metrics.vectors import BoolArray, FloatArray, IntArray
+
+BATCH_METRICS: tuple[str, ...] = (
+    "msd",
+    "m1d",
+    "misranking",
+    "hr1",
+    "hmp1",
+    "hmp2",
+    "svr1",
+    "svr2",
+    "rank_loss",
+    "exact_rank",
+    "auc",
+    "ndcg",
+    "precision",
+    "recall",
+    "average_precision",
+)
+(
+    _MSD,
+    _M1D,
+    _MISRANKING,
+    _HR1,
+    _HMP1,
+    _HMP2,
+    _SVR1,
+    _SVR2,
+    _RANK_LOSS,
+    _EXACT_RANK,
+    _AUC,
+    _NDCG,
+    _PRECISION,
+    _RECALL,
+    _AVERAGE_PRECISION,
+) = range(len(BATCH_METRICS))
+
+
+def batch_metrics(
+    scores: ArrayLike,
+    ratings: ArrayLike,
+    ends: ArrayLike,
+    *,
+    on_rating_scale: ArrayLike,
+    top: int,
+    relevant_from: float,
+    epsilon: float,
+    levels: ArrayLike | None,
+) -> dict[str, NDArray[np.float64]]:
+    """Return every metric of `BATCH_METRICS` by name, one entry per user; NaN where undefined.
+
+    O(m log m) for a user with m items, without Python in between. The paper's c_MP (eq. 5) is
+    not among them: averaged as in its eq. 2 it is M1D for n = 1 and MSD for n = 2.
+
+    Parameters
+    ----------
+    scores, ratings
+        The items of all users, one user after the other; finite.
+    ends
+        User u owns the places from ``ends[u]`` to ``ends[u + 1]``.
+    on_rating_scale
+        For every user whether the scores are predictions of ratings. Where they are not, what
+        holds a score or a difference of scores against a rating is NaN: msd, m1d, hmp1, hmp2,
+        svr1, svr2, rank_loss and exact_rank.
+    top
+        How many items the metrics of the top look at.
+    relevant_from
+        The lowest rating of a relevant item, a positive one for the AUC.
+    epsilon
+        The ε of c_SVR.
+    levels
+        The ascending levels of the rating scale; None makes rank_loss and exact_rank NaN. The
+        rank of a score or rating is its nearest level; half way it is the lower one.
+    """
+    values, targets, limits = _checked_batch(scores, ratings, ends)
+    scales = np.array(on_rating_scale, dtype=np.bool_)
+    if scales.shape != (len(limits) - 1,):
+        raise ValueError(
+            f"on_rating_scale must have one entry per user, {len(limits) - 1}, not {scales.shape}"
+        )
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}")
+    if not (np.isfinite(epsilon) and epsilon >= 0.0):
+        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
+    if np.isnan(relevant_from):
+        raise ValueError("relevant_from must be a number")
+    scale = np.empty(0) if levels is None else rating_levels(levels)
+    table = np.full((len(BATCH_METRICS), len(scales)), np.nan)
+    _measure_users(
+        values,
+        targets,
+        limits,
+        scales,
+        int(top),
+        float(relevant_from),
+        float(epsilon),
+        scale,
+        table,
+    )
+    return dict(zip(BATCH_METRICS, table, strict=True))
+
+
+def batch_roc(
+    scores: ArrayLike, ratings: ArrayLike, ends: ArrayLike, *, relevant_from: float, grid: ArrayLike
+) -> NDArray[np.float32]:
+    """Return users × grid: every user's true-positive rate at the false-positive rates of `grid`.
+
+    Linear between the points of the ROC curve, as in vertical averaging (Fawcett 2006); where the
+    curve rises straight up, its highest point. O(m log m) for a user with m items. A row is NaN
+    where a user has no relevant item (rating ≥ `relevant_from`) or no other.
+    """
+    values, targets, limits = _checked_batch(scores, ratings, ends)
+    rates = np.array(grid, dtype=np.float64)
+    if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
+        raise ValueError("grid must be a vector of false-positive rates between 0 and 1")
+    if not (np.diff(rates) >= 0.0).all():
+        raise ValueError("grid must ascend")
+    if np.isnan(relevant_from):
+        raise ValueError("relevant_from must be a number")
+    curves = np.empty((len(limits) - 1, len(rates)), np.float32)
+    _trace_users(values, targets, limits, float(relevant_from), rates, curves)
+    return curves
+
+
+def _checked_batch(
+    scores: ArrayLike, ratings: ArrayLike, ends: ArrayLike
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    # copies: views of Arrow memory are read-only, another type to the compiler
+    values, targets = np.array(scores, dtype=np.float64), np.array(ratings, dtype=np.float64)
+    limits = np.array(ends, dtype=np.int64)
+    if values.ndim != 1 or values.shape != targets.shape:
+        raise ValueError(
+            f"scores and ratings must be vectors of one length, not {values.shape} and "
+            f"{targets.shape}"
+        )
+    if limits.ndim != 1 or len(limits) == 0 or (np.diff(limits) < 0).any():
+        raise ValueError("ends must be a vector of one more than the users, and ascend")
+    if limits[0] < 0 or limits[-1] > len(values):
+        raise ValueError(f"ends must lie between 0 and {len(values)}, the number of scores")
+    finite = np.isfinite(values) & np.isfinite(targets)
+    if not finite[limits[0] : limits[-1]].all():
+        place = limits[0] + np.argmin(finite[limits[0] : limits[-1]])
+        user = np.searchsorted(limits, place, side="right") - 1
+        raise ValueError(f"scores and ratings must be finite; user {user} of the batch has others")
+    return values, targets, limits
+
+
+@njit(cache=True)
+def _measure_users(
+    scores: FloatArray,
+    ratings: FloatArray,
+    ends: IntArray,
+    on_rating_scale: BoolArray,
+    top: int,
+    relevant_from: float,
+    epsilon: float,
+    levels: FloatArray,
+    table: FloatArray,
+) -> None:
+    """Fill the metrics × users table, which comes full of NaN."""
+    for user in range(len(ends) - 1):
+        h = scores[ends[user] : ends[user + 1]]
+        y = ratings[ends[user] : ends[user + 1]]
+        costs = _measure_order(h, y, top, relevant_from, table[:, user])
+        if on_rating_scale[user]:
+            table[_HMP1, user] = costs[HMP1]
+            table[_HMP2, user] = costs[HMP2]
+            _measure_distances(h, y, epsilon, levels, table[:, user])
+
+
+@njit(cache=True)
+def _measure_order(
+    h: FloatArray, y: FloatArray, top: int, relevant_from: float, column: FloatArray
+) -> FloatArray:
+    """Write what needs the order of the scores: one sort, one merge by rating, and O(m).
+
+    Returns all costs of misordered pairs.
+    """
+    ordered, order = sort_descending(h)
+    by_score = y[order]
+    costs, by_rating = discordance(ordered, by_score)
+    column[_MISRANKING] = costs[MISRANKING]
+    column[_HR1] = costs[HR1]
+    relevant = by_score >= relevant_from
+    column[_AUC] = area_under_curve(ordered, relevant, 0.5)
+    column[_NDCG] = discounted_gain_ratio(by_score, by_rating, top)
+    rates = top_rates(relevant, top)
+    column[_PRECISION] = rates[0]
+    column[_RECALL] = rates[1]
+    column[_AVERAGE_PRECISION] = rates[2]
+    return costs
+
+
+@njit(cache=True)
+def _measure_distances(
+    h: FloatArray, y: FloatArray, epsilon: float, levels: FloatArray, column: FloatArray
+) -> None:
+    """Write what holds scores against ratings: one sort of the residuals, and O(m log k)."""
+    residuals = h - y
+    column[_MSD] = squared_difference(residuals)
+    if len(residuals) > 1:
+        descending = sort_descending(residuals)[0]
+        column[_M1D] = sorted_insensitive_costs(descending, 0.0)[0]
+        costs = sorted_insensitive_costs(descending, epsilon)
+        column[_SVR1] = costs[0]
+        column[_SVR2] = costs[1]
+    if len(levels) > 0:
+        errors = rank_errors(nearest_level(h, levels), nearest_level(y, levels))
+        column[_RANK_LOSS] = errors[0]
+        column[_EXACT_RANK] = errors[1]
+
+
+@njit(cache=True)
+def _trace_users(
+    scores: FloatArray,
+    ratings: FloatArray,
+    ends: IntArray,
+    relevant_from: float,
+    grid: FloatArray,
+    curves: NDArray[np.float32],
+) -> None:
+    for user in range(len(ends) - 1):
+        ordered, order = sort_descending(scores[ends[user] : ends[user + 1]])
+        y = ratings[ends[user] : ends[user + 1]]
+        interpolate_curve(ordered, y[order] >= relevant_from, grid, curves[user])

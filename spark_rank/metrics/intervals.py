@@ -1,0 +1,144 @@
+"""Statistics over users: the mean of a per-user metric with its intervals, and its distribution.
+
+Values that are NaN belong to users for whom the metric is undefined: they are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from spark_rank.metrics.vectors import FloatArray
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MAX_SINGLES = 1_000  # more users than this are resampled in blocks
+_BLOCKS = 500
+_DRAWS_AT_ONCE = 1 << 20
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """The distribution of a metric over users; None where undefined.
+
+    Attributes
+    ----------
+    users
+        How many users have the metric.
+    mean, sd
+        None without users; the standard deviation (n − 1) with fewer than two.
+    quantiles
+        The value at every level of `QUANTILES`, linear between order statistics as in NumPy; None
+        with fewer than two users.
+    t_interval, bootstrap_interval
+        Of the mean; None with fewer than two users.
+    """
+
+    users: int
+    mean: float | None
+    sd: float | None
+    quantiles: dict[float, float] | None
+    t_interval: Interval | None
+    bootstrap_interval: Interval | None
+
+
+def describe(
+    values: ArrayLike, *, level: float = 0.95, resamples: int = 1_000, seed: int = 0
+) -> Description:
+    """Return users, mean, sd, quantiles and both intervals of the mean.
+
+    O(n log n) and the cost of `bootstrap_interval`.
+    """
+    sample = defined_values(values)
+    several = len(sample) > 1
+    quantiles = np.quantile(sample, QUANTILES) if several else None
+    return Description(
+        users=len(sample),
+        mean=float(sample.mean()) if len(sample) else None,
+        sd=float(sample.std(ddof=1)) if several else None,
+        quantiles=None
+        if quantiles is None
+        else dict(zip(QUANTILES, quantiles.tolist(), strict=True)),
+        t_interval=t_interval(sample, level),
+        bootstrap_interval=bootstrap_interval(sample, level, resamples, seed),
+    )
+
+
+def t_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
+    """Return Student's interval of the mean, ``mean ± t_{n−1} · sd/√n``: O(n). None if n < 2."""
+    check_level(level)
+    sample = defined_values(values)
+    n = len(sample)
+    if n < 2:
+        return None
+    mean = float(sample.mean())
+    reach = float(stdtrit(n - 1, 0.5 + level / 2.0) * sample.std(ddof=1) / np.sqrt(n))
+    return Interval(mean - reach, mean + reach)
+
+
+def bootstrap_interval(
+    values: ArrayLike, level: float = 0.95, resamples: int = 1_000, seed: int = 0
+) -> Interval | None:
+    """Return the percentile bootstrap interval of the mean (Efron 1979). None if n < 2.
+
+    Deterministic for a seed and an order of the values. Up to 1,000 users are drawn one by one:
+    O(resamples · n). More are put in a pseudo-random order, also given by the seed, and cut into
+    500 blocks, which are drawn instead: O(n + resamples · 500). The mean of a random block
+    varies as a mean of its size does, so the interval is as wide; it only lacks the skewness that
+    blocks average out, as the mean of so many users does anyway.
+    """
+    check_level(level)
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, not {resamples}")
+    sample = defined_values(values)
+    if len(sample) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    # from here on deviations: the mean of a large common value would cost them digits
+    centre = float(sample.mean())
+    sums, sizes = _blocks(sample - centre, rng)
+    means = np.empty(resamples)
+    step = max(1, _DRAWS_AT_ONCE // len(sums))
+    for start in range(0, resamples, step):
+        some = min(step, resamples - start)
+        drawn = rng.integers(0, len(sums), (some, len(sums)), dtype=np.int32)
+        means[start : start + some] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(means, [0.5 - level / 2.0, 0.5 + level / 2.0])
+    return Interval(centre + float(low), centre + float(high))
+
+
+def _blocks(sample: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Return the sums and sizes of what is drawn: single values, or blocks of them."""
+    n = len(sample)
+    if n <= _MAX_SINGLES:
+        return sample, np.ones(n)
+    starts = np.arange(_BLOCKS) * n // _BLOCKS
+    sums = np.add.reduceat(sample[rng.permutation(n)], starts)
+    return sums, np.diff(starts, append=n).astype(np.float64)
+
+
+def defined_values(values: ArrayLike) -> FloatArray:
+    """Return the values that are not NaN (None counts as NaN), or raise ValueError."""
+    sample = np.array(values, dtype=np.float64)
+    if sample.ndim != 1:
+        raise ValueError(f"values must be a vector, one per user, not of shape {sample.shape}")
+    sample = sample[~np.isnan(sample)]
+    if np.isinf(sample).any():
+        raise ValueError("values must be finite, or NaN where a user has none")
+    return sample
+
+
+def check_level(level: float) -> None:
+    """Raise ValueError unless the confidence level lies between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, not {level}")

@@ -1,0 +1,99 @@
+"""The order of a user's items by score: the sort, and the tie rule, in one place.
+
+Score descending; equal scores by item id ascending where ids are given, else as they came.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from spark_rank.metrics.vectors import FloatArray, IntArray
+
+_RUN = 16  # runs this short are sorted by insertion
+
+
+def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
+    """Return the positions of the items, best first, in O(m log m).
+
+    Parameters
+    ----------
+    scores
+        One finite score per item.
+    items
+        The items' ids (numbers or strings), which decide ties; without them the position does.
+    """
+    if items is None:
+        return sort_descending(scores)[1]
+    ids = np.asarray(items)
+    if ids.shape != scores.shape:
+        raise ValueError(f"there must be one item id per score, not {ids.shape} for {scores.shape}")
+    by_id = np.argsort(ids, kind="stable").astype(np.int64)
+    return by_id[sort_descending(scores[by_id])[1]]
+
+
+@njit(cache=True)
+def sort_descending(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the values from high to low and the positions they had; equal values keep theirs.
+
+    A merge sort: stable, O(m log m) whatever the input, and the values move along with their
+    positions, so that every comparison reads memory in sequence.
+    """
+    m = len(values)
+    keys = values.copy()
+    order = np.arange(m)
+    for start in range(0, m, _RUN):
+        _sort_run(keys, order, start, min(start + _RUN, m))
+    other_keys = np.empty(m)
+    other_order = np.empty(m, np.int64)
+    width = _RUN
+    while width < m:
+        for start in range(0, m, 2 * width):
+            middle = min(start + width, m)
+            stop = min(middle + width, m)
+            _merge(keys, order, start, middle, stop, other_keys, other_order)
+        keys, other_keys = other_keys, keys
+        order, other_order = other_order, order
+        width *= 2
+    return keys, order
+
+
+@njit(cache=True)
+def _sort_run(keys: FloatArray, order: IntArray, start: int, stop: int) -> None:
+    for i in range(start + 1, stop):
+        key = keys[i]
+        position = order[i]
+        j = i
+        while j > start and keys[j - 1] < key:
+            keys[j] = keys[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        keys[j] = key
+        order[j] = position
+
+
+@njit(cache=True)
+def _merge(
+    keys: FloatArray,
+    order: IntArray,
+    start: int,
+    middle: int,
+    stop: int,
+    merged_keys: FloatArray,
+    merged_order: IntArray,
+) -> None:
+    left, right, place = start, middle, start
+    while left < middle and right < stop:
+        # a choice of values, not of branches: which side is next cannot be foretold
+        from_right = keys[right] > keys[left]
+        merged_keys[place] = keys[right] if from_right else keys[left]
+        merged_order[place] = order[right] if from_right else order[left]
+        right += from_right
+        left += 1 - from_right
+        place += 1
+    n_left = middle - left
+    merged_keys[place : place + n_left] = keys[left:middle]
+    merged_order[place : place + n_left] = order[left:middle]
+    merged_keys[place + n_left : stop] = keys[right:stop]
+    merged_order[place + n_left : stop] = order[right:stop]
