@@ -1,0 +1,81 @@
+"""One row per theorem and size: what was measured, with its interval, beside what is claimed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+FloatArray = NDArray[np.float64]
+Sample = tuple[FloatArray, ...]  # values, or numerators and denominators
+
+_CONFIDENCE = 0.999
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class TheoremRow:
+    """One theorem at one size.
+
+    Attributes
+    ----------
+    theorem : what is tried.
+    kind : the tournaments it is tried on, or the algorithm.
+    n, k : items, and the k of a top-k statement.
+    trials : random tournaments (where the optimal order takes part, with ten runs of QuickSort
+        each, averaged).
+    measured : ratio of mean losses, mean calls, or R² of a fit; None where undefined.
+    ci_low, ci_high : 99.9 % interval of `measured`; None where it is not a mean.
+    reference : what the theorem says.
+    holds : an equality's reference lies in the interval; a bound lies beyond the interval; an
+        enumerated value or a fit reaches the reference.
+    """
+
+    theorem: str
+    kind: str
+    n: int
+    k: int | None
+    trials: int
+    measured: float | None
+    ci_low: float | None
+    ci_high: float | None
+    reference: float
+    holds: bool
+
+
+def equality(
+    theorem: str, kind: str, n: int, sample: Sample, reference: float, *, k: int | None = None
+) -> TheoremRow:
+    """Return the row of a theorem that says the mean, or ratio of means, is `reference`."""
+    interval = _interval(*sample)
+    holds = interval is not None and interval[1] - _ROUNDING <= reference <= interval[2] + _ROUNDING
+    mean, low, high = interval or (None, None, None)
+    return TheoremRow(theorem, kind, n, k, len(sample[0]), mean, low, high, reference, holds)
+
+
+def at_most(
+    theorem: str, kind: str, n: int, sample: Sample, reference: float, *, k: int | None = None
+) -> TheoremRow:
+    """Return the row of a theorem that says the ratio of means is at most `reference`."""
+    interval = _interval(*sample)
+    holds = interval is not None and interval[2] <= reference + _ROUNDING
+    mean, low, high = interval or (None, None, None)
+    return TheoremRow(theorem, kind, n, k, len(sample[0]), mean, low, high, reference, holds)
+
+
+def _interval(
+    values: FloatArray, base: FloatArray | None = None
+) -> tuple[float, float, float] | None:
+    """Return mean(values) / mean(base) and its 99.9 % t interval, by the delta method.
+
+    Without `base`, of the mean itself; None where mean(base) is 0.
+    """
+    below = np.ones_like(values) if base is None else base
+    if below.mean() == 0.0:
+        return None
+    ratio = float(values.mean() / below.mean())
+    spread = (values - ratio * below).std(ddof=1) / (below.mean() * np.sqrt(len(values)))
+    reach = float(student.ppf(0.5 + _CONFIDENCE / 2.0, len(values) - 1) * spread)
+    return ratio, ratio - reach, ratio + reach
