@@ -21,11 +21,20 @@ STAGES = {
     "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
     "features": ("make item features: a panel of reviewers, and the item offset", ("features",)),
     "train": ("learn one model per user", ("train",)),
-    "evaluate": ("compute metrics per user and their summary, beside the baselines'", ()),
+    "evaluate": (
+        "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
+        ("evaluate",),
+    ),
+    "rank": ("order each user's held-out items by a preference function", ("rank",)),
+    "aggregate": ("find the order of the most rated items that users agree on", ("aggregate",)),
+    "theorems": ("put the theorems of preference-based ranking to the test", ("theorems",)),
     "report": ("write the run's HTML report", ()),
     "pipeline": (
         "run all stages in order",
-        ("input", "synthesize", "prepare", "features", "train"),
+        (
+            "input", "synthesize", "prepare", "features", "train", "evaluate", "rank",
+            "aggregate",
+        ),
     ),
 }
 
@@ -55,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_config_arguments(config)
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
+    commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
 
@@ -130,6 +140,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_java(quiet=options.check)
     if options.command == "config":
         return _show_config(options)
+    if options.command == "formats":
+        return _show_formats()
     return _run_stage(options.command, options)
 
 
@@ -148,6 +160,16 @@ def _show_config(options: argparse.Namespace) -> int:
     from spark_rank.config import load_config, to_yaml
 
     print(to_yaml(load_config(options.config, options.sets, options.spark)), end="")
+    return 0
+
+
+def _show_formats() -> int:
+    from spark_rank.data.formats import FORMATS
+
+    width = max(map(len, FORMATS))
+    for name, known in FORMATS.items():
+        encoding = known.encoding if name != "parquet" else ""
+        print(f"{name:<{width}}  {encoding:<7}  {known.example}")
     return 0
 
 

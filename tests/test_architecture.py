@@ -9,13 +9,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spark_rank"
-SPARK_FREE = ("learners", "metrics", "report", "config")
+SPARK_FREE = ("learners", "metrics", "preference", "report", "config")
 FORBIDDEN = {
     **{room: {"pyspark", "pandas"} for room in SPARK_FREE},
     "learners": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
                  "spark_rank.features", "spark_rank.config", "spark_rank.metrics"},
     "metrics": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
                 "spark_rank.features", "spark_rank.config", "spark_rank.learners"},
+    "preference": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages",
+                   "spark_rank.data", "spark_rank.features", "spark_rank.config",
+                   "spark_rank.metrics"},
     "data": {"spark_rank.engine", "spark_rank.stages", "spark_rank.features",
              "spark_rank.learners"},
     "features": {"spark_rank.engine", "spark_rank.stages", "spark_rank.learners"},

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 from spark_rank.cli import STAGES
-from spark_rank.data.tables import TABLES
+from spark_rank.data.tables import METRIC_COLUMNS, TABLES
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
 def test_the_table_of_outputs_is_the_contracts() -> None:
-    rows = dict(re.findall(r"^\| `([a-z_]+)` \| [^|]+ \| (.+) \|$", README, re.MULTILINE))
+    outputs = README.split("\n## Outputs\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| [^|]+ \| (.+) \|$", outputs, re.MULTILINE))
     assert rows.keys() == TABLES.keys()
     for table, contract in TABLES.items():
         named = re.findall(r"`(\w+)`", rows[table])
@@ -27,3 +28,9 @@ def test_every_stage_is_named() -> None:
 def test_every_benchmark_it_names_is_there() -> None:
     for script in re.findall(r"benchmarks/\w+\.py", README):
         assert (Path(__file__).parents[1] / script).exists(), script
+
+
+def test_every_metric_is_explained() -> None:
+    metrics = README.split("\n## Metrics\n")[1].split("\n## ")[0]
+    for column in METRIC_COLUMNS:
+        assert f"`{column.name}`" in metrics

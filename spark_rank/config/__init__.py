@@ -4,6 +4,7 @@ from spark_rank.config.loading import load_config, to_yaml
 from spark_rank.config.schema import (
     Config,
     FeaturesConfig,
+    FilterConfig,
     InputConfig,
     LearnerConfig,
     PrepareConfig,
@@ -14,6 +15,7 @@ from spark_rank.config.schema import (
 __all__ = [
     "Config",
     "FeaturesConfig",
+    "FilterConfig",
     "InputConfig",
     "LearnerConfig",
     "PrepareConfig",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
-from spark_rank.config.schema import Config, LearnerConfig
+from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig
 from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY
@@ -30,8 +31,11 @@ def check_config(config: Config, source: str) -> None:
             "which Spark reads as a pattern: name a directory without"
         )
     _check_input(config, source)
+    _check_prepare(config.prepare, source)
     _check_spark(config, source)
     _check_learners(config.train.learners, source)
+    _check_evaluate(config, source)
+    _check_rank(config, source)
 
 
 def _check_input(config: Config, source: str) -> None:
@@ -53,8 +57,30 @@ def _check_input(config: Config, source: str) -> None:
     for name in ("user", "item", "rating"):
         if name in settings.columns and settings.columns[name] is None:
             raise ConfigError(f"{source}: input.columns.{name}: cannot be left out")
+    for key in ("levels", "cuts"):
+        values = getattr(settings, key)
+        if any(low >= high for low, high in pairwise(values)):
+            raise ConfigError(f"{source}: input.{key}: must rise from entry to entry: sort them")
     if settings.path is not None and not settings.path.strip():
         raise ConfigError(f"{source}: input.path: must not be empty: give a path, or null")
+
+
+def _check_prepare(settings: PrepareConfig, source: str) -> None:
+    if settings.fold > settings.folds:
+        raise ConfigError(
+            f"{source}: prepare.fold: {settings.fold} must be at most prepare.folds "
+            f"{settings.folds}"
+        )
+    for position, entry in enumerate(settings.filters):
+        key = f"{source}: prepare.filters[{position}]"
+        if not entry.label:
+            raise ConfigError(
+                f"{key}: sets no bound: give user_min, user_max, item_min or item_max"
+            )
+        for kind in ("user", "item"):
+            least, most = getattr(entry, f"{kind}_min"), getattr(entry, f"{kind}_max")
+            if least is not None and most is not None and least > most:
+                raise ConfigError(f"{key}: {kind}_min {least} must be at most {kind}_max {most}")
 
 
 def _check_spark(config: Config, source: str) -> None:
@@ -64,6 +90,37 @@ def _check_spark(config: Config, source: str) -> None:
                 f"{source}: spark.{name}: Spark settings go by their full names: "
                 f"'spark.{name}' below 'spark:'"
             )
+
+
+def _check_evaluate(config: Config, source: str) -> None:
+    starts = config.evaluate.activity
+    if any(start < 1 for start in starts) or sorted(set(starts)) != starts:
+        raise ConfigError(
+            f"{source}: evaluate.activity: {starts} must be ascending numbers of ratings, from 1"
+        )
+
+
+def _check_rank(config: Config, source: str) -> None:
+    settings = config.rank
+    labels = [entry.label for entry in config.train.learners]
+    for position, name in enumerate(settings.learners):
+        if name not in labels:
+            raise ConfigError(
+                f"{source}: rank.learners[{position}]: no learner is called {name!r} "
+                f"({suggestion(name, labels)})"
+            )
+    if len(set(settings.learners)) < len(settings.learners):
+        raise ConfigError(f"{source}: rank.learners: name every learner once")
+    if settings.preference == "scores" and len(settings.learners) > 1:
+        raise ConfigError(
+            f"{source}: rank.learners: preference 'scores' asks one learner, not "
+            f"{len(settings.learners)}: name one, or choose preference 'votes'"
+        )
+    if settings.top is not None and settings.method == "degree":
+        raise ConfigError(
+            f"{source}: rank.top: method 'degree' puts all items in order: leave top out, or "
+            "choose method 'quicksort'"
+        )
 
 
 def _check_learners(learners: list[LearnerConfig], source: str) -> None:

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-FormatName = Literal["movielens-100k", "movielens-dat", "csv", "parquet"]
+FormatName = Literal[
+    "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "jester", "book-crossing",
+    "eachmovie", "judgments", "letor", "csv", "parquet",
+]  # fmt: skip
+WrittenFormat = Literal[
+    "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "csv", "parquet"
+]
+TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
 
 
 def setting(default: Any, doc: str, **limits: Any) -> Any:
@@ -31,8 +38,39 @@ class InputConfig:
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
         "positions from 0 where csv has no header; a null timestamp is left out)",
     )
-    rating_min: float | None = setting(None, "a rating below this is quarantined")
-    rating_max: float | None = setting(None, "a rating above this is quarantined")
+    encoding: Literal["utf-8", "latin-1"] | None = setting(
+        None, "how text is encoded; null: as is usual for the format"
+    )
+    levels: list[float] = setting(
+        [],
+        "the ratings that there are, all others are quarantined; empty: the format's own, or any",
+    )
+    rating_min: float | None = setting(
+        None, "a rating below this is quarantined; replaces the format's own levels"
+    )
+    rating_max: float | None = setting(
+        None, "a rating above this is quarantined; replaces the format's own levels"
+    )
+    cuts: list[float] = setting(
+        [],
+        "where a continuous scale is cut into levels for learners of ranks, in rising order; a "
+        "rating that equals a cut belongs to the level above it",
+    )
+    keep_implicit: bool = setting(
+        False, "book-crossing: keep the rating 0, which says that a book was read, not how good"
+    )
+    duplicates: Literal["latest", "first", "mean", "reject"] = setting(
+        "latest",
+        "which of several ratings of one user and item counts: by time the latest or the first, "
+        "their mean, or none; the others are quarantined",
+    )
+    dictionaries_from: str | None = setting(
+        None, "run id, or directory of a run, whose numbers of users and items are kept"
+    )
+    titles: str | None = setting(None, "file with the items' names; null: none")
+    titles_format: TitleFormatName | None = setting(
+        None, "how they are written; null: told by the first line"
+    )
     max_bad_share: float = setting(
         0.05,
         "ingest fails above this share of unusable rows (duplicates do not count)",
@@ -62,17 +100,59 @@ class SynthesizeConfig:
         at_most=10.0,
     )
     levels: int = setting(5, "rating levels 1..levels", at_least=2, at_most=100)
-    format: FormatName = setting("parquet", "format to write")
+    format: WrittenFormat = setting("parquet", "format to write (netflix keeps the day only)")
     path: str | None = setting(None, "directory to write; null: inside the run")
+
+
+@dataclass(frozen=True)
+class FilterConfig:
+    """Which users and items stay, by their numbers of ratings, all counted on the same ratings."""
+
+    user_min: int | None = setting(None, "least number of ratings of a user", at_least=1)
+    user_max: int | None = setting(None, "greatest number of ratings of a user", at_least=1)
+    item_min: int | None = setting(None, "least number of ratings of an item", at_least=1)
+    item_max: int | None = setting(None, "greatest number of ratings of an item", at_least=1)
+
+    @property
+    def label(self) -> str:
+        """Return the bounds in words, as they are written in the configuration."""
+        bounds = dataclasses.asdict(self).items()
+        return ", ".join(f"{name}: {bound}" for name, bound in bounds if bound is not None)
 
 
 @dataclass(frozen=True)
 class PrepareConfig:
     """User blocks and the split inside them."""
 
-    train_share: float = setting(
-        0.5, "share of every user's ratings to learn from", above=0.0, at_most=1.0
+    split: Literal["random", "temporal", "leave_last", "k_fold"] = setting(
+        "random",
+        "which ratings of a user are held out: random ones, the latest share, the latest "
+        "`leave_last`, or fold `fold` of `folds`",
     )
+    train_share: float = setting(
+        0.5,
+        "random and temporal: share of every user's ratings to learn from",
+        above=0.0,
+        at_most=1.0,
+    )
+    leave_last: int = setting(1, "leave_last: how many of a user's ratings", at_least=1)
+    folds: int = setting(5, "k_fold: number of folds", at_least=2, at_most=1000)
+    fold: int = setting(1, "k_fold: the fold that is held out, from 1", at_least=1)
+    filters: list[FilterConfig] = setting(
+        [],
+        "users and items to keep, filter by filter, before the split: user_min, user_max, "
+        "item_min, item_max are numbers of ratings",
+    )
+    filter_rounds: int = setting(
+        1,
+        "how often the filters are gone through at most; it ends when a round drops nothing",
+        at_least=1,
+        at_most=1000,
+    )
+    user_share: float = setting(
+        1.0, "share of the users that are left to keep, by hash", above=0.0, at_most=1.0
+    )
+    timestamps: bool = setting(False, "keep the time of every rating in the blocks")
     buckets: int = setting(
         16, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
     )
@@ -115,8 +195,74 @@ class TrainConfig:
     min_ratings: int = setting(
         3, "users with fewer training ratings fall back to the item offset", at_least=2
     )
+    margin: float = setting(
+        1.0, "difference of scores below which the margin loss counts a pair in part", above=0.0
+    )
     max_failed_share: float = setting(
         0.01, "training fails above this share of failed users", at_least=0.0, at_most=1.0
+    )
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """How the held-out ratings are compared with the scores."""
+
+    relevant_from: float | None = setting(
+        None,
+        "a rating from here on counts as relevant; null: the lowest level above the middle of the "
+        "rating scale",
+    )
+    top_n: int = setting(
+        10, "depth of ndcg, precision, recall and average precision", at_least=1, at_most=100_000
+    )
+    epsilon: float = setting(
+        0.25, "what the svr costs leave free of a difference of ratings", at_least=0.0
+    )
+    activity: list[int] = setting(
+        [20, 50, 100, 300], "numbers of training ratings at which a new user group begins"
+    )
+    confidence: float = setting(
+        0.95, "level of the intervals and of the bounds", above=0.0, at_most=0.9999
+    )
+
+
+@dataclass(frozen=True)
+class RankConfig:
+    """Each user's candidate items, put in order by a preference function."""
+
+    preference: Literal["scores", "votes"] = setting(
+        "scores",
+        "scores: of two items the one that the learner scores higher; votes: share of the learners "
+        "that score it higher",
+    )
+    learners: list[str] = setting(
+        [], "learners asked, by their labels; empty: for scores the first, for votes all"
+    )
+    method: Literal["quicksort", "degree"] = setting(
+        "quicksort", "quicksort: O(n log n) questions, random pivots; degree: all O(n²) questions"
+    )
+    top: int | None = setting(
+        None, "quicksort: how many items to put in order; null: all", at_least=1, at_most=100_000
+    )
+
+
+@dataclass(frozen=True)
+class AggregateConfig:
+    """One order of the most rated items from all users' ratings."""
+
+    items: int = setting(100, "how many of the most rated items to order", at_least=2, at_most=1000)
+    method: Literal["borda", "copeland", "quicksort", "local_search", "exact"] = setting(
+        "local_search", "how; exact is an integer programme for some 30 items"
+    )
+    time_limit: float = setting(60.0, "seconds for the exact method", above=0.0, at_most=1e6)
+
+
+@dataclass(frozen=True)
+class TheoremsConfig:
+    """The theorems of preference-based ranking as an experiment."""
+
+    trials: int = setting(
+        200, "random tournaments per size and theorem", at_least=2, at_most=1_000_000
     )
 
 
@@ -132,6 +278,10 @@ class Config:
     prepare: PrepareConfig = setting(PrepareConfig(), "user blocks and split")
     features: FeaturesConfig = setting(FeaturesConfig(), "item features")
     train: TrainConfig = setting(TrainConfig(), "learners")
+    evaluate: EvaluateConfig = setting(EvaluateConfig(), "metrics, intervals, bounds")
+    rank: RankConfig = setting(RankConfig(), "rankings by preference")
+    aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")
+    theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")
 
 
@@ -154,5 +304,5 @@ def _describe(kind: type, sections: Sequence[str], prefix: str) -> Iterator[tupl
 
 def _shown(default: Any) -> str:
     if isinstance(default, list):
-        return ", ".join(entry.label for entry in default)
+        return ", ".join(getattr(entry, "label", str(entry)) for entry in default) or "[]"
     return "null" if default is None else str(default) or '""'

@@ -42,7 +42,8 @@ def holds_text(kind: Any, key: str) -> bool:
             kind = typing.get_args(kind)[1]
         else:
             return False
-    options = typing.get_args(kind) if typing.get_origin(kind) is not dict else ()
+    # the values of a dict and the entries of a list are read as YAML, then converted
+    options = typing.get_args(kind) if typing.get_origin(kind) not in (dict, list) else ()
     return kind is str or str in options or typing.get_origin(kind) is typing.Literal
 
 

@@ -76,6 +76,11 @@ def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
     return pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in columns])
 
 
+def ddl(columns: tuple[Column, ...]) -> str:
+    """Return plain columns as Spark writes a schema, for the output of `mapInArrow`."""
+    return ", ".join(f"{column.name} {column.type}" for column in columns)
+
+
 _ARROW_TYPES = {
     "string": pa.string(),
     "int": pa.int32(),
@@ -87,4 +92,5 @@ _ARROW_TYPES = {
     "array<float>": pa.list_(pa.float32()),
     "array<bigint>": pa.list_(pa.int64()),
     "array<string>": pa.list_(pa.string()),
+    "binary": pa.binary(),
 }

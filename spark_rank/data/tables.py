@@ -50,25 +50,65 @@ ITEMS = Contract(
 
 QUARANTINE = Contract(
     "quarantine",
-    1,
+    2,
     "input rows that could not be used",
     (
         Column("source", "string", "file the row came from; null for duplicates"),
+        Column("line", "bigint", "number of the line (Parquet: row) in it, from 1; else null"),
         Column("raw", "string", "the row as it was; of a duplicate its values as JSON"),
         Column("reason", "string", "why it was set aside"),
     ),
 )
 
+RATING_SCALE = Contract(
+    "rating_scale",
+    1,
+    "one row per level of the ratings; none for a continuous scale that is not cut",
+    (
+        Column("rank", "int", "rank of the level, from 1"),
+        Column("rating", "double", "the level's rating; of a cut scale the middle of its interval"),
+        Column("lower", "double", "the cut that the level begins at; null: the lowest, or no cuts"),
+        Column("ratings", "bigint", "number of ratings"),
+    ),
+)
+
+TITLES = Contract(
+    "titles",
+    1,
+    "names of items, where `input.titles` gives them",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number; null when the item has no rating"),
+        Column("title", "string", "name as in the file"),
+        Column("year", "int", "year; null where unknown"),
+    ),
+)
+
+GIVEN_FEATURES = Contract(
+    "given_features",
+    1,
+    "feature vectors that came with the ratings (format letor)",
+    (
+        Column("user_id", "string", "query id as in the input"),
+        Column("item_id", "string", "query id, a slash and the document's number"),
+        Column("features", "array<float>", "the features 1, 2, …; as many for every row"),
+    ),
+)
+
 BLOCKS = Contract(
     "blocks",
-    1,
+    2,
     "one row per user: all ratings, the first n_train of them for training",
     (
         Column("user", "int", "dense user number"),
         Column("user_id", "string", "id as in the input"),
         Column("items", "array<int>", "dense item numbers in presentation order"),
         Column("ratings", "array<float>", "ratings in the same order"),
-        Column("timestamps", "array<bigint>", "timestamps in the same order"),
+        Column(
+            "timestamps",
+            "array<bigint>",
+            "timestamps in the same order; null unless `prepare.timestamps`",
+        ),
         Column("n_train", "int", "how many of them are for training"),
         Column("bucket", "int", "hash bucket of the user (partition)"),
     ),
@@ -103,7 +143,7 @@ ITEM_FEATURES = Contract(
 
 MODELS = Contract(
     "models",
-    1,
+    2,
     "one row per user and learner: score(i) = intercept + [uses_offset] offset(i) + w·x(i) "
     "or + Σ dual_j K(x(support_j), x(i))",
     (
@@ -124,50 +164,74 @@ MODELS = Contract(
         Column("weights", "array<float>", "w of a linear model, one per feature"),
         Column("support_items", "array<string>", "items of the dual coefficients"),
         Column("dual", "array<float>", "dual coefficients of a kernel model"),
+        Column("norm", "double", "norm of the learned function in its kernel's space"),
         Column("train_msd", "double", "mean squared difference on the training ratings"),
         Column("train_m1d", "double", "mean 1-norm difference on the training ratings"),
         Column("train_misranking", "double", "pairwise misranking on the training ratings"),
+        Column("train_margin_loss", "double", "ranking margin loss at `train.margin` on them"),
         Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
         Column("test_scores", "array<float>", "their scores; null when failed"),
     ),
 )
 
+# what `evaluate` measures per user; each is null where it is undefined
+METRIC_COLUMNS = (
+    Column("msd", "double", "mean squared difference over pairs; null when undefined"),
+    Column("m1d", "double", "mean 1-norm difference over pairs"),
+    Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
+    Column("hr1", "double", "hinge rank cost, power 1"),
+    Column("hmp1", "double", "hinge magnitude-preserving cost, power 1"),
+    Column("hmp2", "double", "the same, power 2"),
+    Column("svr1", "double", "magnitude-preserving cost with `evaluate.epsilon` free, power 1"),
+    Column("svr2", "double", "the same, power 2"),
+    Column("rank_loss", "double", "mean distance of predicted and true rank"),
+    Column("exact_rank", "double", "share of exactly predicted ranks"),
+    Column("auc", "double", "area under the ROC curve of relevant against other items"),
+    Column("ndcg", "double", "normalised discounted gain of the first `evaluate.top_n`"),
+    Column("precision", "double", "share of relevant items among the first `evaluate.top_n`"),
+    Column("recall", "double", "share of the relevant items among the first `evaluate.top_n`"),
+    Column("average_precision", "double", "average precision of the first `evaluate.top_n`"),
+)
+
 METRICS = Contract(
     "metrics",
-    1,
+    2,
     "one row per user and learner: how well the held-out ratings were predicted",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
         Column("status", "string", "learned, fallback (to the item offset) or failed"),
         Column("reason", "string", "why not learned; null when learned"),
+        Column("user_group", "string", "cold, or the user's number of training ratings as a range"),
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
-        Column(
-            "msd",
-            "double",
-            "mean squared difference over pairs; null when undefined",
-        ),
-        Column("m1d", "double", "mean 1-norm difference over pairs; null when undefined"),
-        Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
-        Column("train_msd", "double", "the same on the training ratings"),
-        Column("train_m1d", "double", "the same on the training ratings"),
-        Column("train_misranking", "double", "the same on the training ratings"),
+        *METRIC_COLUMNS,
+        Column("train_msd", "double", "msd on the training ratings"),
+        Column("train_m1d", "double", "m1d on the training ratings"),
+        Column("train_misranking", "double", "misranking on the training ratings"),
+        Column("train_margin_loss", "double", "margin loss at `train.margin` on them"),
+        Column("stability_bound", "double", "bound on the expected msd; null without one"),
+        Column("margin_bound", "double", "bound on the expected misranking; null without one"),
     ),
 )
 
+_GROUP = Column("user_group", "string", "all, or one of the groups of the table `metrics`")
+
 SUMMARY = Contract(
     "summary",
-    1,
-    "one row per learner and metric: its distribution over users",
+    2,
+    "one row per learner, metric and user group: the metric's distribution over users",
     (
         Column("learner", "string", "name of the learner or baseline"),
-        Column("metric", "string", "msd, m1d or misranking"),
+        Column("metric", "string", "a metric of the table `metrics`"),
+        _GROUP,
         Column("users", "bigint", "users with a defined value"),
         Column("mean", "double", "mean over those users"),
         Column("sd", "double", "standard deviation over those users"),
-        Column("ci_low", "double", "lower end of the 95 % t interval of the mean"),
-        Column("ci_high", "double", "upper end of the 95 % t interval of the mean"),
+        Column("ci_low", "double", "lower end of the t interval of the mean"),
+        Column("ci_high", "double", "upper end of the t interval of the mean"),
+        Column("bootstrap_low", "double", "lower end of the bootstrap interval of the mean"),
+        Column("bootstrap_high", "double", "upper end of the bootstrap interval of the mean"),
         Column("p05", "double", "5 % quantile over users"),
         Column("p25", "double", "25 % quantile"),
         Column("p50", "double", "median"),
@@ -176,10 +240,128 @@ SUMMARY = Contract(
     ),
 )
 
+COMPARISON = Contract(
+    "comparison",
+    1,
+    "one row per pair of learners, metric and user group: their difference over the same users",
+    (
+        Column("learner", "string", "first learner"),
+        Column("rival", "string", "second learner"),
+        Column("metric", "string", "a metric of the table `metrics`"),
+        _GROUP,
+        Column("users", "bigint", "users with a defined value for both"),
+        Column("difference", "double", "mean of learner minus rival"),
+        Column("sd", "double", "standard deviation of the difference"),
+        Column("ci_low", "double", "lower end of the t interval of the difference"),
+        Column("ci_high", "double", "upper end of the t interval of the difference"),
+        Column("bootstrap_low", "double", "lower end of the bootstrap interval"),
+        Column("bootstrap_high", "double", "upper end of the bootstrap interval"),
+        Column("wins", "bigint", "users for whom the learner is better"),
+        Column("ties", "bigint", "users for whom both are equal"),
+        Column("losses", "bigint", "users for whom the rival is better"),
+        Column("wilcoxon_p", "double", "two-sided Wilcoxon signed-rank test"),
+        Column("sign_p", "double", "two-sided sign test"),
+        Column(
+            "wilcoxon_p_holm",
+            "double",
+            "wilcoxon_p by Holm's correction over the pairs of this metric and group",
+        ),
+        Column("sign_p_holm", "double", "sign_p corrected likewise"),
+    ),
+)
+
+ROC = Contract(
+    "roc",
+    1,
+    "one row per learner, user group and point of the mean ROC curve",
+    (
+        Column("learner", "string", "name of the learner or baseline"),
+        _GROUP,
+        Column("users", "bigint", "users with relevant and other held-out items"),
+        Column("false_positive_rate", "double", "share of the other items above the threshold"),
+        Column("true_positive_rate", "double", "share of the relevant ones, mean over users"),
+    ),
+)
+
+BOUNDS = Contract(
+    "bounds",
+    1,
+    "one row per learner, bound and user group: the bound beside the measured test cost",
+    (
+        Column("learner", "string", "name of the learner"),
+        Column("bound", "string", "stability (on the squared pair cost) or margin (misranking)"),
+        _GROUP,
+        Column("users", "bigint", "users with a bound and a measured cost"),
+        Column("train_cost", "double", "mean cost on the training ratings that the bound adds to"),
+        Column("bound_value", "double", "mean bound on the expected cost"),
+        Column("test_cost", "double", "mean cost on the held-out ratings"),
+        Column("holds", "double", "share of users whose test cost is below the bound"),
+        Column("informative", "double", "share of users whose bound is below the trivial one"),
+    ),
+)
+
+RANKINGS = Contract(
+    "rankings",
+    1,
+    "one row per user: the held-out items in the order of the chosen preference",
+    (
+        Column("user_id", "string", "id as in the input"),
+        Column("items", "array<string>", "item ids, most preferred first"),
+        Column("n_items", "int", "number of candidate items"),
+        Column("calls", "bigint", "questions put to the preference function"),
+        Column("preference_loss", "double", "loss of the preferences against the ratings"),
+        Column("ranking_loss", "double", "loss of the order against the ratings"),
+    ),
+)
+
+MAJORITIES = Contract(
+    "majorities",
+    1,
+    "one row per ordered pair of the items to aggregate",
+    (
+        Column("item_id", "string", "the preferred item"),
+        Column("over_item_id", "string", "the other item"),
+        Column("users", "bigint", "users who rated the first higher than the second"),
+    ),
+)
+
+AGGREGATE = Contract(
+    "aggregate",
+    1,
+    "one row per item: its place in the order that all users agree on best",
+    (
+        Column("position", "int", "place, from 1"),
+        Column("item_id", "string", "id as in the input"),
+        Column("title", "string", "title; null where unknown"),
+        Column("ratings", "bigint", "number of ratings"),
+        Column("mean_rating", "double", "mean rating"),
+        Column("mean_position", "int", "place in the order by mean rating"),
+    ),
+)
+
+THEOREMS = Contract(
+    "theorems",
+    1,
+    "one row per statement and size: what the theory says and what the experiment measured",
+    (
+        Column("theorem", "string", "the statement"),
+        Column("kind", "string", "kind of tournament"),
+        Column("n", "int", "number of items"),
+        Column("k", "int", "items asked for; null: all"),
+        Column("trials", "int", "random tournaments"),
+        Column("measured", "double", "mean over them"),
+        Column("ci_low", "double", "lower end of its interval"),
+        Column("ci_high", "double", "upper end of its interval"),
+        Column("reference", "double", "what the theory says"),
+        Column("holds", "boolean", "whether the interval agrees with the theory"),
+    ),
+)
+
 TABLES = {
     contract.table: contract
     for contract in (
-        SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, BLOCKS, PANEL, ITEM_FEATURES, MODELS,
-        METRICS, SUMMARY,
+        SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, RATING_SCALE, TITLES, GIVEN_FEATURES,
+        BLOCKS, PANEL, ITEM_FEATURES, MODELS,
+        METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE, THEOREMS,
     )
 }  # fmt: skip

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import MODELS
 from spark_rank.engine.batches import build_batch, ragged
-from spark_rank.engine.scoring import pair_metrics
+from spark_rank.engine.scoring import training_metrics
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import BASELINES, PER_USER, ItemOffsetScorer, Learner
 from spark_rank.learners.errors import LearnerError
@@ -79,6 +79,7 @@ class LearnJob:
     specs: tuple[LearnerSpec, ...]
     panel: Mapping[int, int]
     min_ratings: int
+    margin: float
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def learn_batches(
     features = open_features(job.files)
     for batch in batches:
         rows = [
-            learn_user(problem, spec, job.min_ratings, features.item_ids)
+            learn_user(problem, spec, job, features.item_ids)
             for problem in problems(batch, features, job.panel)
             for spec in job.specs
         ]
@@ -142,9 +143,7 @@ def problems(
         )  # fmt: skip
 
 
-def learn_user(
-    problem: Problem, spec: LearnerSpec, min_ratings: int, item_ids: pa.StringArray
-) -> Row:
+def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray) -> Row:
     """Return a model row; whatever goes wrong with one user stays in that user's row."""
     row: Row = {
         "user_id": problem.user_id,
@@ -155,18 +154,25 @@ def learn_user(
         "excluded_feature": problem.excluded_feature,
         "test_ratings": problem.ratings[problem.test],
     }
-    obstacle = None if spec.is_baseline else _obstacle(problem, min_ratings)
+    obstacle = None if spec.is_baseline else _obstacle(problem, job.min_ratings)
     learner: Learner = spec.make() if obstacle is None else ItemOffsetScorer()
     uses_offset = spec.item_offset or obstacle is not None
+    offset = problem.offset if uses_offset else None
     try:
-        scores = _fit_and_score(learner, problem, problem.offset if uses_offset else None)
+        scores = _fit_and_score(learner, problem, offset)
         outcome = {
             "status": LEARNED if obstacle is None else FALLBACK,
             "reason": obstacle,
             "uses_offset": uses_offset,
             "on_rating_scale": spec.on_rating_scale,
             "test_scores": scores[problem.test],
-            **_training_metrics(scores, problem, spec.on_rating_scale),
+            "norm": _norm(learner, scores, problem, offset),
+            **training_metrics(
+                scores[problem.train],
+                problem.ratings[problem.train],
+                on_rating_scale=spec.on_rating_scale,
+                margin=job.margin,
+            ),
             **_model_columns(learner, problem, item_ids),
         }
     except LearnerError as error:
@@ -195,10 +201,22 @@ def _fit_and_score(
     return scores
 
 
-def _training_metrics(scores: NDArray[np.float64], problem: Problem, rating_scale: bool) -> Row:
-    train = problem.train
-    metrics = pair_metrics(scores[train], problem.ratings[train], on_rating_scale=rating_scale)
-    return {f"train_{name}": value for name, value in metrics.items()}
+def _norm(
+    learner: Any,
+    scores: NDArray[np.float64],
+    problem: Problem,
+    offset: NDArray[np.float64] | None,
+) -> float | None:
+    """Return ‖w‖, of a dual model √(αᵀKα): α times what the model adds to constant and offset."""
+    coef, dual = getattr(learner, "coef_", None), getattr(learner, "dual_coef_", None)
+    if coef is not None:
+        return float(np.linalg.norm(coef))
+    if dual is None:
+        return None
+    added = scores[problem.train] - learner.intercept_
+    if offset is not None:
+        added = added - offset[problem.train]
+    return float(np.sqrt(max(dual @ added, 0.0)))
 
 
 def _model_columns(learner: Any, problem: Problem, item_ids: pa.StringArray) -> Row:

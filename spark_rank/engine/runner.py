@@ -41,7 +41,8 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
     fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
-        if done is not None:
+        outdated = stage.view and done is not None and done["fingerprint"] != fingerprint
+        if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
             progress.finish(f"already done: {done['message']}")
             return done

@@ -2,52 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import METRICS
-from spark_rank.engine.batches import build_batch, ragged
+from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.tables import METRIC_COLUMNS, METRICS
+from spark_rank.engine.batches import ragged
+from spark_rank.engine.generalization import BoundFacts, bound_columns
 from spark_rank.metrics import (
+    batch_metrics,
+    batch_roc,
+    margin_loss,
     mean_1norm_difference,
     mean_squared_difference,
     pairwise_misranking,
 )
 
-METRIC_NAMES = ("msd", "m1d", "misranking")
+METRIC_NAMES = tuple(column.name for column in METRIC_COLUMNS)
+HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall",
+                              "average_precision"})  # fmt: skip
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
-_COPIED = [c.name for c in METRICS.columns if c.name not in METRIC_NAMES]
+# what a worker needs of the models
+SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_test",
+          "hyperparameters", "kernel", "gamma", "uses_offset", "norm", "train_msd", "train_m1d",
+          "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
+          "test_scores")  # fmt: skip
+
+ROC_GRID = np.linspace(0.0, 1.0, 21)
+# sums of doubles depend on the order of addition, sums of integers do not
+_FIXED_POINT = 1 << 30
+_ROC_PARTIAL = (
+    Column("learner", "string", "name"),
+    Column("user_group", "string", "group"),
+    Column("point", "int", "place in the grid"),
+    Column("users", "bigint", "users with a curve"),
+    Column("total", "bigint", "sum of their true positive rates, in fixed point"),
+)
+ROC_PARTIAL_DDL = ddl(_ROC_PARTIAL)
 
 
-def pair_metrics(
-    scores: ArrayLike, ratings: ArrayLike, *, on_rating_scale: bool
+@dataclass(frozen=True)
+class Measures:
+    """What the metrics depend on besides scores and ratings."""
+
+    top_n: int
+    relevant_from: float
+    epsilon: float
+    levels: tuple[float, ...] | None
+    bounds: BoundFacts
+
+
+def training_metrics(
+    scores: ArrayLike, ratings: ArrayLike, *, on_rating_scale: bool, margin: float
 ) -> dict[str, float | None]:
-    """Return the per-user metrics by their column names; None where undefined.
+    """Return the metrics on the training part by their column names; None where undefined.
 
     Differences of scores that are not on the rating scale cannot be held against ratings.
     """
     return {
-        "msd": mean_squared_difference(scores, ratings) if on_rating_scale else None,
-        "m1d": mean_1norm_difference(scores, ratings) if on_rating_scale else None,
-        "misranking": pairwise_misranking(scores, ratings),
+        "train_msd": mean_squared_difference(scores, ratings) if on_rating_scale else None,
+        "train_m1d": mean_1norm_difference(scores, ratings) if on_rating_scale else None,
+        "train_misranking": pairwise_misranking(scores, ratings),
+        "train_margin_loss": margin_loss(scores, ratings, margin),
     }
 
 
-def evaluate_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def evaluate_batches(
+    batches: Iterator[pa.RecordBatch], measures: Measures
+) -> Iterator[pa.RecordBatch]:
     """Turn model rows into metric rows."""
     for batch in batches:
-        ratings, rating_ends = ragged(batch.column("test_ratings"))
-        scores, score_ends = ragged(batch.column("test_scores"))
-        failed = batch.column("test_scores").is_null().to_pylist()
-        scales = batch.column("on_rating_scale").to_pylist()
-        rows = batch.select(_COPIED).to_pylist()
-        for position, row in enumerate(rows):
-            if failed[position]:
-                continue
-            own = slice(rating_ends[position], rating_ends[position + 1])
-            scored = slice(score_ends[position], score_ends[position + 1])
-            metrics = pair_metrics(scores[scored], ratings[own], on_rating_scale=scales[position])
-            row.update(metrics)
-        yield build_batch(rows, METRIC_SCHEMA)
+        scores, ratings, ends = _held_out(batch)
+        metrics = batch_metrics(
+            scores, ratings, ends,
+            on_rating_scale=_filled(batch, "on_rating_scale"),
+            top=measures.top_n,
+            relevant_from=measures.relevant_from,
+            epsilon=measures.epsilon,
+            levels=measures.levels,
+        )  # fmt: skip
+        yield _metric_rows(batch, metrics | bound_columns(batch, measures.bounds))
+
+
+def roc_batches(
+    batches: Iterator[pa.RecordBatch], relevant_from: float
+) -> Iterator[pa.RecordBatch]:
+    """Turn model rows into sums of ROC curves, a row per learner, group and point of the grid."""
+    schema = arrow_schema(_ROC_PARTIAL)
+    for batch in batches:
+        curves = batch_roc(*_held_out(batch), relevant_from=relevant_from, grid=ROC_GRID)
+        yield pa.RecordBatch.from_pylist(_curve_sums(batch, curves), schema=schema)
+
+
+def roc_rate(total: float, users: int) -> float:
+    """Return the mean true positive rate from its sum in fixed point."""
+    return total / _FIXED_POINT / users
+
+
+def _held_out(
+    batch: pa.RecordBatch,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return scores, ratings and ends; users whose model failed have no items."""
+    scored = pc.is_valid(batch.column("test_scores"))
+    ratings = pc.if_else(scored, batch.column("test_ratings"), None)
+    scores, ends = ragged(batch.column("test_scores"))
+    return scores.astype(np.float64), ragged(ratings)[0].astype(np.float64), ends
+
+
+def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
+    values = batch.column(name).fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=bool)
+
+
+def _metric_rows(
+    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]]
+) -> pa.RecordBatch:
+    columns = [
+        pa.array(metrics[field.name], from_pandas=True)  # NaN, undefined, becomes null
+        if field.name in metrics
+        else batch.column(field.name)
+        for field in METRIC_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=METRIC_SCHEMA)
+
+
+def _curve_sums(batch: pa.RecordBatch, curves: NDArray[np.float32]) -> list[dict[str, str | int]]:
+    keys = list(
+        zip(
+            batch.column("learner").to_pylist(),
+            batch.column("user_group").to_pylist(),
+            strict=True,
+        )
+    )
+    names = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    numbers = np.array([names[key] for key in keys], dtype=np.int64)
+    defined = ~np.isnan(curves[:, 0])
+    fixed = np.round(curves[defined].astype(np.float64) * _FIXED_POINT).astype(np.int64)
+    sums = np.zeros((len(names), len(ROC_GRID)), dtype=np.int64)
+    np.add.at(sums, numbers[defined], fixed)
+    users = np.bincount(numbers[defined], minlength=len(names))
+    return [
+        {"learner": learner, "user_group": group, "point": point, "users": int(users[number]),
+         "total": int(sums[number, point])}
+        for (learner, group), number in names.items()
+        for point in range(len(ROC_GRID))
+    ]  # fmt: skip

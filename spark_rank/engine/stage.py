@@ -26,7 +26,8 @@ class Stage:
     """A step from the raw files to the report.
 
     `settings` returns the part of the configuration that decides the stage's result, `inputs`
-    what the stage reads from outside the run: both go into its fingerprint.
+    what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
+    what other stages left: it is made anew when that has changed.
     """
 
     name: str
@@ -34,3 +35,4 @@ class Stage:
     settings: Callable[[Config], Any]
     needs: Callable[[Config], tuple[str, ...]] = lambda config: ()
     inputs: Callable[[Config, Run], Any] = lambda config, run: None
+    view: bool = False

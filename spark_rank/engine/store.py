@@ -44,6 +44,10 @@ class Run:
         # counted from the files, not from what was meant to be written
         return self.spark.read.schema(contract.schema()).parquet(path).count()
 
+    def has(self, contract: Contract) -> bool:
+        """Tell whether a finished stage has written the table."""
+        return contract.table in self._recorded_tables()
+
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table after checking it against its contract."""
         rows = self._recorded_tables().get(contract.table)

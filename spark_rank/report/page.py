@@ -26,6 +26,7 @@ th:first-child, td:first-child, td.text, th.text { text-align: left; }
 td.best { background: var(--best); font-weight: 600; }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; caption-side: bottom; }
 figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; }
+figure.square { max-width: 32rem; } tbody th { white-space: nowrap; }
 figcaption { color: var(--soft); }
 pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85rem; }
 @media print { body { max-width: none; padding: 0; } figure, table { break-inside: avoid; } }
@@ -56,6 +57,7 @@ class Plot:
 
     svg: str
     alt: str
+    square: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def _part(part: Table | Plot | Preformatted | str) -> str:
         return _table(part)
     if isinstance(part, Plot):
         picture = part.svg.replace("<svg", f'<svg role="img" aria-label="{escape(part.alt)}"', 1)
-        return f"<figure>{picture}<figcaption>{escape(part.alt)}</figcaption></figure>"
+        kind = ' class="square"' if part.square else ""
+        return f"<figure{kind}>{picture}<figcaption>{escape(part.alt)}</figcaption></figure>"
     if isinstance(part, Preformatted):
         return f"<pre>{escape(part.text)}</pre>"
     return f"<p>{escape(part)}</p>"

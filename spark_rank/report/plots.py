@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("svg")
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # one grey for text and lines that has contrast on white and on near-black
@@ -37,6 +38,38 @@ class Histogram:
     shares: Sequence[float]
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A line of one learner; `position` is its place in the run: its colour."""
+
+    label: str
+    position: int
+    baseline: bool
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) -> str:
+    """Return curves between 0 and 1 on a square, with the diagonal."""
+    figure = Figure(figsize=(5.2, 4.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=_INK, linewidth=0.7, alpha=0.6)
+    styles = iter(_BASELINE_STYLES)
+    for curve in curves:
+        axes.plot(
+            curve.x,
+            curve.y,
+            color=COLOURS[curve.position % len(COLOURS)],
+            linewidth=1.3 if curve.baseline else 2.0,
+            linestyle=next(styles, "-.") if curve.baseline else "-",
+            label=_plain(curve.label),
+        )
+    axes.set_aspect("equal")
+    axes.set_ylim(0.0, 1.0)
+    _dress(axes, title, x_axis, y_axis, (0.0, 1.0))
+    return _to_svg(figure)
+
+
 def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
     """Return the distributions over users of one metric, as steps with the means marked."""
     figure = Figure(figsize=(7.2, 3.3), layout="constrained")
@@ -58,18 +91,23 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
             axes.stairs(histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15)
         if histogram.mean is not None:
             axes.axvline(histogram.mean, color=colour, linewidth=0.9, alpha=0.8)
-    axes.set_title(title, color=_INK, fontsize=11)
-    axes.set_xlabel(axis, color=_INK)
-    axes.set_ylabel("share of users", color=_INK)
-    axes.set_xlim(histograms[0].edges[0], histograms[0].edges[-1])
     axes.set_ylim(bottom=0.0)
+    ends = (histograms[0].edges[0], histograms[0].edges[-1])
+    _dress(axes, title, axis, "share of users", ends)
+    return _to_svg(figure)
+
+
+def _dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[float, float]) -> None:
+    axes.set_title(title, color=_INK, fontsize=11)
+    axes.set_xlabel(x_axis, color=_INK)
+    axes.set_ylabel(y_axis, color=_INK)
+    axes.set_xlim(*x_limits)
     axes.tick_params(colors=_INK)
     axes.grid(alpha=0.2)
     for spine in axes.spines.values():
         spine.set_color(_INK)
     legend = axes.legend(frameon=False, labelcolor=_INK, fontsize=9)
     legend.set_in_layout(True)
-    return _to_svg(figure)
 
 
 def _plain(label: str) -> str:

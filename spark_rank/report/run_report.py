@@ -1,4 +1,4 @@
-"""The report of a pipeline run: summary first, then distributions, then the run's facts."""
+"""The report of a pipeline run: accuracy first, then what else it found, then the run's facts."""
 
 from __future__ import annotations
 
@@ -8,44 +8,55 @@ from typing import Any
 
 import yaml
 
-from spark_rank.learners import BASELINES
-from spark_rank.report.page import Cell, Plot, Preformatted, Section, Table, render
-from spark_rank.report.plots import Histogram, histogram_svg
+from spark_rank.report import accuracy, preference
+from spark_rank.report.page import Cell, Preformatted, Section, Table, render
+from spark_rank.report.plots import Histogram
 
-METRIC_TITLES = {
-    "msd": ("MSD", "mean squared difference over pairs"),
-    "m1d": ("M1D", "mean 1-norm difference over pairs"),
-    "misranking": ("misranking", "share of misranked pairs"),
-}
+Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class RunReport:
     """All that the report shows, small enough for one machine.
 
-    `summary` holds the rows of the summary table, `histograms` per metric the distributions,
-    `records` the manifest.
+    `tables` holds the rows of the run's small tables by name, `histograms` per metric the
+    distributions, `records` the manifest.
     """
 
     run_id: str
-    summary: Sequence[Mapping[str, Any]]
+    tables: Mapping[str, Rows]
     histograms: Mapping[str, Sequence[Histogram]]
     records: Mapping[str, Mapping[str, Any]]
 
     def html(self) -> str:
         """Return the document."""
-        return render(
-            f"spark_rank run {self.run_id}",
-            self._subtitle(),
-            [
-                Section("Summary", [self._summary_table()]),
-                Section("What became of the users", [self._status_table()]),
-                Section("Distribution over users", self._plots()),
-                Section("Data", [self._data_table()]),
-                Section("Stages", [self._stage_table()]),
-                Section("Settings", [Preformatted(self._settings())]),
-            ],
-        )
+        summary = self.tables["summary"]
+        sections = [
+            accuracy.summary_section(summary),
+            accuracy.comparison_section(self.tables["comparison"]),
+            accuracy.groups_section(summary),
+            accuracy.distribution_section(self.histograms),
+            accuracy.other_metrics_section(summary),
+            accuracy.roc_section(self.tables["roc"]),
+            accuracy.bounds_section(self.tables["bounds"]),
+            *self._optional_sections(),
+            Section("What became of the users", [self._status_table()]),
+            Section("Data", [self._data_table()]),
+            Section("Stages", [self._stage_table()]),
+            Section("Settings", [Preformatted(self._settings())]),
+        ]
+        return render(f"spark_rank run {self.run_id}", self._subtitle(), sections)
+
+    def _optional_sections(self) -> list[Section]:
+        sections = []
+        if "rank" in self.records:
+            sections.append(preference.rankings_section(self.records["rank"]))
+        if "aggregate" in self.tables:
+            facts = self.records["aggregate"]["facts"]
+            sections.append(preference.order_section(self.tables["aggregate"], facts))
+        if "theorems" in self.tables:
+            sections.append(preference.theorems_section(self.tables["theorems"]))
+        return sections
 
     def _subtitle(self) -> str:
         ingest = self.records["ingest"]["tables"]
@@ -54,49 +65,13 @@ class RunReport:
             f"{ingest['items']:,} items"
         )
 
-    def _learners(self) -> list[str]:
-        """Return the learners, baselines first."""
-        names = {row["learner"] for row in self.summary}
-        return [b for b in BASELINES if b in names] + sorted(names - BASELINES.keys())
-
-    def _summary_table(self) -> Table:
-        rows = {(row["learner"], row["metric"]): row for row in self.summary}
-        defined = [row for row in self.summary if row["mean"] is not None]
-        best = {
-            metric: min((r["mean"] for r in defined if r["metric"] == metric), default=None)
-            for metric in METRIC_TITLES
-        }
-        body = [
-            [Cell(learner), *[_mean_cell(rows[learner, m], best[m]) for m in METRIC_TITLES]]
-            for learner in self._learners()
-        ]
-        return Table(
-            ["learner", *[title for title, _ in METRIC_TITLES.values()]],
-            body,
-            "Means over users on held-out ratings with 95 % t intervals; lower is better, the "
-            "best mean is marked. A constant ranks nothing: all its pairs tie and count as "
-            "misranked.",
-        )
-
     def _status_table(self) -> Table:
         body = [
             [Cell(learner), Cell(status, left=True), Cell(f"{count:,}")]
-            for learner in self._learners()
+            for learner, _ in accuracy.in_order(self.records["evaluate"]["facts"]["status"])
             for status, count in self.records["evaluate"]["facts"]["status"][learner].items()
         ]
         return Table(["learner", "status", "users"], body)
-
-    def _plots(self) -> list[Plot | str]:
-        plots: list[Plot | str] = []
-        for metric, (title, axis) in METRIC_TITLES.items():
-            histograms = self.histograms.get(metric, [])
-            if not histograms:
-                plots.append(f"{title}: no user has a defined value.")
-                continue
-            means = ", ".join(f"{h.label} {h.mean:.3f}" for h in histograms if h.mean is not None)
-            svg = histogram_svg(title, axis, histograms)
-            plots.append(Plot(svg, f"Distribution of {axis} over users; means: {means}."))
-        return plots
 
     def _data_table(self) -> Table:
         ingest, prepare = self.records["ingest"], self.records["prepare"]
@@ -134,10 +109,3 @@ class RunReport:
             "versions": newest["versions"],
         }
         return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-
-
-def _mean_cell(row: Mapping[str, Any], best: float | None) -> Cell:
-    if row["mean"] is None:
-        return Cell("–")
-    half = "" if row["ci_high"] is None else f" ± {row['ci_high'] - row['mean']:.4f}"
-    return Cell(f"{row['mean']:.4f}{half}", best=row["mean"] == best)

@@ -2,15 +2,31 @@
 
 from spark_rank.config import Config
 from spark_rank.engine.stage import Stage
-from spark_rank.stages import evaluate, features, ingest, prepare, report, synthesize, train
+from spark_rank.stages import (
+    aggregate,
+    evaluate,
+    features,
+    ingest,
+    prepare,
+    rank,
+    report,
+    synthesize,
+    theorems,
+    train,
+)
 
 STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
-    for module in (synthesize, ingest, prepare, features, train, evaluate, report)
-}
+    for module in (
+        synthesize, ingest, prepare, features, train, evaluate, rank, aggregate, theorems, report,
+    )
+}  # fmt: skip
 
 
 def pipeline(config: Config) -> list[Stage]:
-    """Return the stages of a whole run; with an input of one's own, nothing is generated."""
-    generated = config.input.path is None
-    return [stage for name, stage in STAGES.items() if generated or name != "synthesize"]
+    """Return the stages of a whole run; with an input of one's own, nothing is generated.
+
+    The theorems need no data and are run by their own command.
+    """
+    left_out = {"theorems"} if config.input.path is None else {"theorems", "synthesize"}
+    return [stage for name, stage in STAGES.items() if name not in left_out]

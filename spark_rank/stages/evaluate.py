@@ -1,52 +1,151 @@
-"""evaluate: per-user metrics of every learner and baseline, and their distribution over users."""
+"""evaluate: metrics of every user and learner, their distribution, comparisons, ROC and bounds."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import METRICS, MODELS, SUMMARY
-from spark_rank.engine.scoring import METRIC_NAMES, evaluate_batches
+from spark_rank.data.contracts import Contract, arrow_schema, ddl
+from spark_rank.data.tables import (
+    BOUNDS,
+    COMPARISON,
+    ITEM_FEATURES,
+    METRICS,
+    MODELS,
+    RATING_SCALE,
+    RATINGS,
+    ROC,
+    SUMMARY,
+)
+from spark_rank.engine.distributions import Statistics, distributions
+from spark_rank.engine.generalization import BoundFacts
+from spark_rank.engine.scoring import (
+    ROC_GRID,
+    ROC_PARTIAL_DDL,
+    SCORED,
+    Measures,
+    evaluate_batches,
+    roc_batches,
+    roc_rate,
+)
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.engine.summaries import summarise
+from spark_rank.engine.user_groups import ALL, UserGroups
 from spark_rank.stages.train import status_counts
-
-_NEEDED = [
-    "user_id", "learner", "status", "reason", "n_train", "n_test", "train_msd", "train_m1d",
-    "train_misranking", "on_rating_scale",
-    "test_ratings", "test_scores",
-]  # fmt: skip
 
 
 def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Compare the held-out scores with the held-out ratings, user by user."""
-    models = run.read(MODELS).select(_NEEDED)
-    ddl = ", ".join(f"{column.name} {column.type}" for column in METRICS.columns)
-    rows = run.write(METRICS, models.mapInArrow(evaluate_batches, ddl))
+    groups = UserGroups(config.train.min_ratings, tuple(config.evaluate.activity))
+    measures = _measures(config, run)
+    models = run.read(MODELS).withColumn("user_group", groups.column(F.col("n_train")))
+    scored = models.select(*SCORED)
+    evaluated = scored.mapInArrow(
+        partial(evaluate_batches, measures=measures), ddl(METRICS.columns)
+    )
+    rows = {METRICS.table: run.write(METRICS, evaluated)}
     metrics = spark.read.parquet(run.path(METRICS.table))
-    summary = summarise(metrics, METRIC_NAMES)
-    lines = run.write(SUMMARY, summary)
-    means = _means(spark, run)
+    tables = distributions(metrics, _statistics(config, groups, measures))
+    tables[ROC.table] = _roc(scored, groups, measures.relevant_from)
+    for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
+        rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
     return StageResult(
-        f"{rows:,} users × learners",
-        {"metrics": rows, "summary": lines},
-        {"means": means, "status": status_counts(metrics)},
+        f"{rows[METRICS.table]:,} users × learners",
+        rows,
+        {
+            "means": _means(tables[SUMMARY.table]),
+            "status": status_counts(metrics),
+            "relevant_from": measures.relevant_from,
+        },
     )
 
 
-def _means(spark: SparkSession, run: Run) -> dict[str, dict[str, float | None]]:
+def _measures(config: Config, run: Run) -> Measures:
+    levels = tuple(row["rating"] for row in run.read(RATING_SCALE).orderBy("rank").collect())
+    low, high = run.read(RATINGS).agg(F.min("rating"), F.max("rating")).head() or (0.0, 0.0)
+    settings = config.evaluate
+    squares = F.aggregate("features", F.lit(0.0), lambda sum_, x: sum_ + x.cast("double") ** 2)
+    radius, low_offset, high_offset = run.read(ITEM_FEATURES).agg(
+        F.max(squares), F.min("offset"), F.max("offset")
+    ).head() or (0.0, 0.0, 0.0)
+    bounds = BoundFacts(
+        learners={entry.label: entry.learner for entry in config.train.learners},
+        squared_radius=radius,
+        rating_range=high - low,
+        offset_range=high_offset - low_offset,
+        margin=config.train.margin,
+        delta=1.0 - settings.confidence,
+    )
+    relevant_from = settings.relevant_from
+    if relevant_from is None:
+        relevant_from = _upper_half(levels, low, high)
+    return Measures(settings.top_n, relevant_from, settings.epsilon, levels or None, bounds)
+
+
+def _upper_half(levels: tuple[float, ...], low: float, high: float) -> float:
+    """Return the lowest level above the middle of the scale, or the middle of a continuous one."""
+    middle = (low + high) / 2.0
+    return min((level for level in levels if level > middle), default=middle)
+
+
+def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Statistics:
+    return Statistics(
+        groups=groups.names(),
+        confidence=config.evaluate.confidence,
+        seed=config.seed,
+        # the scores of a constant already have no more than this
+        informative_below={"stability": measures.bounds.rating_range**2, "margin": 1.0},
+    )
+
+
+def _roc(scored: DataFrame, groups: UserGroups, relevant_from: float) -> pa.Table:
+    """Return the mean curve of every learner and group; groups without a curve are left out."""
+    partial_sums = scored.mapInArrow(
+        partial(roc_batches, relevant_from=relevant_from), ROC_PARTIAL_DDL
+    )
+    found = partial_sums.groupBy("learner", "user_group", "point").agg(
+        F.sum("users").alias("users"), F.sum("total").alias("total")
+    )
+    sums: dict[tuple[str, str, int], list[int]] = {}
+    for row in found.collect():
+        for group in (row["user_group"], ALL):
+            entry = sums.setdefault((row["learner"], group, row["point"]), [0, 0])
+            entry[0] += row["users"]
+            entry[1] += row["total"]
+    order = {name: position for position, name in enumerate((ALL, *groups.names()))}
+    keys = sorted(sums, key=lambda key: (key[0], order[key[1]], key[2]))
+    rows = [
+        {"learner": learner, "user_group": group, "users": users,
+         "false_positive_rate": float(ROC_GRID[point]),
+         "true_positive_rate": roc_rate(total, users)}
+        for learner, group, point in keys
+        for users, total in [sums[learner, group, point]]
+        if users
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=arrow_schema(ROC.columns))
+
+
+def _write_small(spark: SparkSession, run: Run, contract: Contract, table: pa.Table) -> int:
+    """Write a table that is small whatever the number of users, as one file."""
+    return run.write(contract, spark.createDataFrame(table).coalesce(1))
+
+
+def _means(summary: pa.Table) -> dict[str, dict[str, float | None]]:
     means: dict[str, dict[str, Any]] = {}
-    for row in spark.read.parquet(run.path(SUMMARY.table)).collect():
-        means.setdefault(row["learner"], {})[row["metric"]] = row["mean"]
+    for row in summary.to_pylist():
+        if row["user_group"] == ALL:
+            means.setdefault(row["learner"], {})[row["metric"]] = row["mean"]
     return means
 
 
 STAGE = Stage(
     name="evaluate",
     run=evaluate,
-    settings=lambda config: None,
-    needs=lambda config: ("train",),
+    settings=lambda config: config.evaluate,
+    needs=lambda config: ("train", "features", "ingest"),
 )

@@ -36,6 +36,15 @@ def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
+def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
+    """Put the feature files of a run onto every node that works for it."""
+    record = run.record("features") or {}
+    files = FeatureFiles.from_record(record["facts"]["files"])
+    for file in (files.matrix, files.offset, files.item_ids):
+        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
+    return files
+
+
 def _panel_table(spark: SparkSession, panel: Panel) -> DataFrame:
     table = pa.table(
         {

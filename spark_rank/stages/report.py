@@ -10,24 +10,32 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import METRICS, SUMMARY
-from spark_rank.engine.scoring import METRIC_NAMES
+from spark_rank.data.tables import AGGREGATE, BOUNDS, COMPARISON, METRICS, ROC, SUMMARY, THEOREMS
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.learners import BASELINES
+from spark_rank.engine.user_groups import ALL
+from spark_rank.report.accuracy import MAIN_METRICS, in_order
 from spark_rank.report.plots import Histogram
 from spark_rank.report.run_report import RunReport
 
 FILE = "report/report.html"
 _BINS = 40
+# small tables that are shown where a run has them, and the stages that write the optional ones
+_SHOWN = (SUMMARY, COMPARISON, ROC, BOUNDS, AGGREGATE, THEOREMS)
+_OPTIONAL = ("rank", "aggregate", "theorems")
 
 
 def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Draw the distributions and write the page."""
+    tables = {
+        contract.table: [row.asDict() for row in run.read(contract).collect()]
+        for contract in _SHOWN
+        if run.has(contract)
+    }
+    overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
     metrics = run.read(METRICS)
-    summary = [row.asDict() for row in run.read(SUMMARY).collect()]
-    histograms = {name: _histograms(metrics, summary, name) for name in METRIC_NAMES}
-    html = RunReport(run.run_id, summary, histograms, run.records()).html()
+    histograms = {name: _histograms(metrics, overall, name) for name in MAIN_METRICS}
+    html = RunReport(run.run_id, tables, histograms, run.records()).html()
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         page = Path(folder) / "report.html"
         page.write_text(html, encoding="utf-8")
@@ -40,7 +48,8 @@ def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) 
     rows = {row["learner"]: row for row in summary if row["metric"] == metric and row["users"]}
     if not rows:
         return []
-    top = 1.0 if metric == "misranking" else 1.3 * max(row["p95"] for row in rows.values()) or 1.0
+    order = in_order(row["learner"] for row in summary)
+    top = 1.0 if metric == "misranking" else _upper_end(list(rows.values()))
     bin_number = F.least(F.floor(F.col(metric) / F.lit(top) * _BINS), F.lit(_BINS - 1))
     counted = (
         metrics.where(F.col(metric).isNotNull())
@@ -52,21 +61,31 @@ def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) 
     for row in counted:
         counts[row["learner"]][row["bin"]] += row["count"]
     edges = [top * i / _BINS for i in range(_BINS + 1)]
-    learners = {row["learner"] for row in summary}
-    order = [b for b in BASELINES if b in learners] + sorted(learners - BASELINES.keys())
     return [
         Histogram(
             learner,
             position,
-            learner in BASELINES,
+            baseline,
             rows[learner]["mean"],
             edges,
             [count / rows[learner]["users"] for count in counts[learner]],
         )
-        for position, learner in enumerate(order)
+        for position, (learner, baseline) in enumerate(order)
         # a constant misranks every pair: a single bar at 1 would flatten all the others
         if learner in rows and not (metric == "misranking" and learner == "constant")
     ]
+
+
+def _upper_end(rows: list[dict[str, Any]]) -> float:
+    """Return where the axis ends: a little beyond the 95 % quantiles (of one user: its value)."""
+    ends = [row["mean"] if row["p95"] is None else row["p95"] for row in rows]
+    return 1.3 * max(ends) or 1.0
+
+
+def _optional_results(config: Config, run: Run) -> dict[str, str]:
+    """Return what the page shows beyond its own needs, as fingerprints."""
+    found = {name: run.record(name) for name in _OPTIONAL}
+    return {name: record["fingerprint"] for name, record in found.items() if record is not None}
 
 
 STAGE = Stage(
@@ -74,4 +93,6 @@ STAGE = Stage(
     run=report,
     settings=lambda config: None,
     needs=lambda config: ("evaluate",),
+    inputs=_optional_results,
+    view=True,
 )

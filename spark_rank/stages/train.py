@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
+from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, MODELS, PANEL
 from spark_rank.engine.learning import (
     BASELINE_SPECS,
@@ -19,16 +20,14 @@ from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import TooManyFailuresError
-from spark_rank.features.files import FeatureFiles
-from spark_rank.stages.features import FILES
+from spark_rank.stages.features import distribute_files
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
     job = _job(config, spark, run)
     blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
-    ddl = ", ".join(f"{column.name} {column.type}" for column in MODELS.columns)
-    models = blocks.mapInArrow(partial(learn_batches, job=job), ddl)
+    models = blocks.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
@@ -53,16 +52,14 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
-    record = run.record("features") or {}
-    files = FeatureFiles.from_record(record["facts"]["files"])
-    for file in (files.matrix, files.offset, files.item_ids):
-        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
+    files = distribute_files(spark, run)
     specs = tuple(
         LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
         for entry in config.train.learners
     )
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()}
-    return LearnJob(files, BASELINE_SPECS + specs, panel, config.train.min_ratings)
+    settings = config.train
+    return LearnJob(files, BASELINE_SPECS + specs, panel, settings.min_ratings, settings.margin)
 
 
 def _check_failures(config: Config, counts: dict[str, dict[str, int]], where: str) -> None:

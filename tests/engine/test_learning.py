@@ -51,7 +51,7 @@ def batch(users: list[User]) -> pa.RecordBatch:
 
 
 def learn(*batches: pa.RecordBatch, panel: dict[int, int] | None = None) -> list[dict[str, Any]]:
-    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2)
+    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0)
     made: Iterator[pa.RecordBatch] = learn_batches(iter(batches), job, lambda files: FEATURES)
     return [row for out in made for row in out.to_pylist()]
 
@@ -145,7 +145,7 @@ def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     huge = ItemFeatures(FEATURES.matrix * np.float32(1e38), FEATURES.offset, FEATURES.item_ids)
     huge = ItemFeatures(huge.matrix.astype(np.float64) ** 5, huge.offset, huge.item_ids)
     monkeypatch.setattr(learning, "open_distributed", lambda files: huge)
-    job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2)
+    job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2, margin=1.0)
     (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: huge)
     (row,) = out.to_pylist()
     assert (row["status"], row["reason"]) == ("failed", "numeric_failure")
@@ -156,7 +156,7 @@ def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "linear+rbf"])
 def test_every_per_user_learner_fills_the_model_row(name: str, kernel: str) -> None:
     spec = LearnerSpec("it", name, item_offset=True, params={"kernel": kernel})
-    job = LearnJob(FILES, (spec,), {}, min_ratings=2)
+    job = LearnJob(FILES, (spec,), {}, min_ratings=2, margin=1.0)
     (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: FEATURES)
     (row,) = out.to_pylist()
     assert (row["status"], row["detail"]) == ("learned", None)
@@ -180,7 +180,7 @@ def test_every_per_user_learner_fills_the_model_row(name: str, kernel: str) -> N
 
 def test_a_fallback_is_measured_as_its_learner_is() -> None:
     spec = LearnerSpec("order", "ranksvm", item_offset=True)
-    job = LearnJob(FILES, (spec,), {}, min_ratings=10)
+    job = LearnJob(FILES, (spec,), {}, min_ratings=10, margin=1.0)
     (out,) = learn_batches(iter([batch(USERS[:1])]), job, lambda files: FEATURES)
     (row,) = out.to_pylist()
     assert (row["status"], row["on_rating_scale"], row["train_msd"]) == ("fallback", False, None)

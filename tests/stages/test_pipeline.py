@@ -26,6 +26,7 @@ from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.execution import run_summary
 
 MakeConfig = Callable[..., Config]
+DEFAULT = Path(__file__).parents[2] / "conf" / "default.yaml"
 RunPipeline = Callable[[Config], Run]
 
 
@@ -43,7 +44,11 @@ def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
     return duckdb.sql(f"select * exclude (run_id) from read_parquet('{files}')")
 
 
-@pytest.mark.parametrize("table", [name for name in TABLES if name != "quarantine"])
+# written empty, or only for certain inputs and by commands of their own
+SPECIAL = {"quarantine", "titles", "given_features", "theorems"}
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name not in SPECIAL])
 def test_duckdb_reads_every_table(finished: Run, table: str) -> None:
     found = table_of(finished, table)
     names = [c.name for c in TABLES[table].columns]
@@ -55,7 +60,7 @@ def test_duckdb_reads_every_table(finished: Run, table: str) -> None:
 
 def test_duckdb_reads_an_empty_quarantine(finished: Run) -> None:
     found = table_of(finished, "quarantine")
-    assert found.columns == ["source", "raw", "reason", "schema_version"]
+    assert found.columns == ["source", "line", "raw", "reason", "schema_version"]
     assert found.fetchall() == []
 
 
@@ -84,7 +89,7 @@ def test_nothing_is_lost_between_the_rooms(finished: Run) -> None:
     assert total == ingest["facts"]["rows_in"] == records["synthesize"]["tables"]["synthetic"]
     facts = prepare["facts"]
     assert facts["train_ratings"] + facts["test_ratings"] == ingest["tables"]["ratings"]
-    assert list(records) == sorted(STAGES)
+    assert list(records) == sorted(stage.name for stage in pipeline(load_config(DEFAULT)))
 
 
 def test_the_learners_beat_the_constant(finished: Run) -> None:
@@ -172,7 +177,12 @@ def test_the_number_of_partitions_changes_no_value(
         buckets = f"prepare.buckets={partitions}"
         run = run_pipeline(make_config(f"train.learners={learners}", buckets))
     for table, order in (("models", "user_id, learner"), ("metrics", "user_id, learner"),
-                         ("summary", "learner, metric"), ("item_features", "item")):  # fmt: skip
+                         ("summary", "learner, metric, user_group"),
+                         ("comparison", "learner, rival, metric, user_group"),
+                         ("roc", "learner, user_group, false_positive_rate"),
+                         ("bounds", "learner, bound, user_group"), ("rankings", "user_id"),
+                         ("aggregate", "position"), ("majorities", "item_id, over_item_id"),
+                         ("item_features", "item")):  # fmt: skip
         ours, reference = rows(run, table, order), rows(finished, table, order)
         assert repr(ours) == repr(reference), table
 
@@ -188,7 +198,7 @@ def test_the_same_command_again_does_nothing(
     )
     run_stages(pipeline(config), config, spark, finished)
     assert {name: r["started"] for name, r in finished.records().items()} == before
-    assert capsys.readouterr().err.count("already done") == len(STAGES)
+    assert capsys.readouterr().err.count("already done") == len(pipeline(config))
 
 
 def test_the_closing_summary_names_everything(finished: Run) -> None:
@@ -200,8 +210,7 @@ def test_the_closing_summary_names_everything(finished: Run) -> None:
 
 def test_the_report_stands_on_its_own(finished: Run) -> None:
     html = Path(local(finished, "report/report.html")).read_text()
-    assert html.count("<svg") == 3
-    assert html.count('role="img" aria-label=') == 3
+    assert html.count("<svg") == html.count('role="img" aria-label=') >= 4
     for outside in ("http://", "https://", "<script", "<link", "@import"):
         cleaned = html.replace("http://www.w3.org", "").replace("https://matplotlib.org", "")
         assert outside not in cleaned.replace("http://purl.org", "").replace(
@@ -225,11 +234,12 @@ def test_quarantine_keeps_every_bad_row(
     config = make_config(f"input.path={path}", "input.format=csv", "input.max_bad_share=0.2")
     run = run_pipeline(config)
     found = rows(run, "quarantine", "reason, raw")
-    assert [(reason, raw) for _, raw, reason, _ in found[1:]] == [
-        ("malformed_row", "u3"), ("missing_item", "u2,,3"), ("unreadable_rating", "u1,i1,oops"),
+    assert [(reason, raw, line) for _, line, raw, reason, _ in found[1:]] == [
+        ("malformed_row", "u3", 46), ("missing_item", "u2,,3", 45),
+        ("unreadable_rating", "u1,i1,oops", 44),
     ]  # fmt: skip
-    assert found[0][2] == "duplicate"
-    assert json.loads(found[0][1])["user_id"] == "u1"
+    assert found[0][3] == "duplicate"
+    assert json.loads(found[0][2])["user_id"] == "u1"
     assert all(source.endswith("in.csv") for source, *_ in found[1:])
     ingest = run.record("ingest") or {}
     assert ingest["facts"]["rows_in"] == 46 == ingest["tables"]["ratings"] + len(found)
@@ -244,7 +254,7 @@ def test_too_many_bad_rows_end_the_run_but_are_kept(
     with pytest.raises(InputDataError, match=r"1 of 2 rows are unusable.*max_bad_share 0.05"):
         run_pipeline(config)
     kept = list(Path(config.store).glob("runs/*/quarantine/*.parquet"))
-    assert duckdb.read_parquet([str(p) for p in kept]).fetchall()[0][1] == "a,c,x"
+    assert duckdb.read_parquet([str(p) for p in kept]).fetchall()[0][2] == "a,c,x"
     assert not list(Path(config.store).glob("runs/*/manifest/*"))
 
 

@@ -1,0 +1,113 @@
+"""The parts of evaluate over merely reading the scores: ``python benchmarks/evaluate.py 480000``.
+
+Users have log-normal numbers of held-out ratings (mean about 100), three learners each. Every part
+reads the models anew, as the stage does. Ratios of one run.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.tables import METRICS, MODELS
+from spark_rank.engine.batches import build_batch
+from spark_rank.engine.distributions import Statistics, distributions
+from spark_rank.engine.generalization import BoundFacts
+from spark_rank.engine.scoring import (
+    ROC_PARTIAL_DDL,
+    SCORED,
+    Measures,
+    evaluate_batches,
+    roc_batches,
+)
+from spark_rank.engine.session import spark_session
+from spark_rank.engine.user_groups import UserGroups
+
+LEARNERS = ("first", "second", "third")
+GROUPS = UserGroups(3, (20, 50, 100, 300))
+COLUMNS = tuple(
+    column
+    for name in SCORED
+    for column in (*MODELS.columns, Column("user_group", "string", "group"))
+    if column.name == name
+)
+FACTS = BoundFacts(dict.fromkeys(LEARNERS, "mprank"), 100.0, 4.0, 2.0, 1.0, 0.05)
+MEASURES = Measures(10, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), FACTS)
+STATISTICS = Statistics(GROUPS.names(), 0.95, 0, {"stability": 16.0, "margin": 1.0})
+HYPERPARAMETERS = '{"C": 0.1, "ridge": "per-example", "rbf_weight": 1.0}'
+
+
+def make_models(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = []
+        for user in batch.column("id").to_pylist():
+            rng = np.random.default_rng(user)
+            size = int(np.clip(np.exp(rng.normal(4.0, 1.1)), 1, 8000))
+            ratings = rng.integers(1, 6, size).astype(np.float32)
+            for learner in LEARNERS:
+                rows.append(
+                    {"user_id": str(user), "learner": learner, "status": "learned",
+                     "user_group": GROUPS.names()[user % 6], "n_train": size, "n_test": size,
+                     "hyperparameters": HYPERPARAMETERS, "kernel": "linear", "uses_offset": True,
+                     "norm": 0.5, "train_msd": 1.0, "train_m1d": 0.8, "train_misranking": 0.3,
+                     "train_margin_loss": 0.6, "on_rating_scale": True, "test_ratings": ratings,
+                     "test_scores": ratings + rng.normal(0, 1.5, size).astype(np.float32)}
+                )  # fmt: skip
+        yield build_batch(rows, arrow_schema(COLUMNS))
+
+
+def timed(name: str, action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    seconds = time.perf_counter() - started
+    print(f"  {name:<40}{seconds:8.1f} s", flush=True)
+    return seconds
+
+
+def read_only(models: DataFrame) -> object:
+    return models.agg(
+        F.sum(F.size("test_scores")), F.sum(F.element_at("test_ratings", 1)), F.count("user_id")
+    ).collect()
+
+
+def measure(spark: SparkSession, users: int, folder: Path) -> None:
+    models_path, metrics_path = str(folder / "models"), str(folder / "metrics")
+    ids = spark.range(0, users, 1, 16)
+    ids.mapInArrow(make_models, ddl(COLUMNS)).write.parquet(models_path)
+    models = spark.read.parquet(models_path)
+    print(f"{users:,} users, {len(LEARNERS)} learners")
+    reading = timed("read scores and ratings", lambda: read_only(models))
+    evaluated = models.mapInArrow(
+        partial(evaluate_batches, measures=MEASURES), ddl(METRICS.columns)
+    )
+    whole = timed("all metrics and bounds, written", lambda: evaluated.write.parquet(metrics_path))
+    metrics = spark.read.parquet(metrics_path)
+    whole += timed("distributions, comparisons, bounds", lambda: distributions(metrics, STATISTICS))
+    curves = models.mapInArrow(partial(roc_batches, relevant_from=4.0), ROC_PARTIAL_DDL)
+    whole += timed(
+        "ROC curves", lambda: curves.groupBy("learner", "point").agg(F.sum("total")).collect()
+    )
+    print(f"  {'over reading':<40}{whole / reading:8.1f} x")
+
+
+def main() -> None:
+    users = int(sys.argv[1]) if len(sys.argv) > 1 else 48_000
+    with (
+        tempfile.TemporaryDirectory(prefix="spark-rank-") as folder,
+        spark_session("benchmark", {"spark.master": "local[2]"}) as spark,
+    ):
+        measure(spark, users, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Distributions of per-user values and paired comparisons: computed in Spark's workers.
+
+Every group of columns (a metric, a bound) is one task that gets all users' numbers as packed
+arrays, sixteen bytes per user and learner; the driver sees only the results. Users are put in the
+order of a hash of their ids first, so that no sum depends on the partitioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.data.contracts import Column, Contract, arrow_schema, ddl
+from spark_rank.data.tables import BOUNDS, COMPARISON, SUMMARY
+from spark_rank.engine.batches import build_batch
+from spark_rank.engine.generalization import BOUNDS_OF
+from spark_rank.engine.scoring import HIGHER_IS_BETTER, METRIC_NAMES
+from spark_rank.engine.user_groups import ALL
+from spark_rank.errors import ContractError
+from spark_rank.metrics import Interval, compare_paired, describe, holm
+
+Row = dict[str, Any]
+Table = Mapping[str, NDArray[np.float64]]
+
+_PACKED = (
+    Column("topic", "string", "metric or bound"),
+    Column("learner", "string", "name"),
+    Column("users", "binary", "hash of each user's id, int64"),
+    Column("groups", "binary", "number of each user's group, int8"),
+    Column("values", "binary", "float64, one column of the topic after the other"),
+)
+_TABLES = (SUMMARY, COMPARISON, BOUNDS)
+# rows of all three tables: each fills the columns of its own
+_RESULT = (
+    Column("table", "string", "the table that the row belongs to"),
+    *{column.name: column for contract in _TABLES for column in contract.columns}.values(),
+)
+_TOPICS: dict[str, tuple[str, ...]] = {**{name: (name,) for name in METRIC_NAMES}, **BOUNDS_OF}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How distributions are described: groups of users, confidence, seed of the bootstrap.
+
+    `informative_below` holds, for every bound, the value from which on it says nothing.
+    """
+
+    groups: tuple[str, ...]
+    confidence: float
+    seed: int
+    informative_below: Mapping[str, float]
+
+
+def distributions(metrics: DataFrame, statistics: Statistics) -> dict[str, pa.Table]:
+    """Return the tables summary, comparison and bounds, by name, in a fixed order of rows."""
+    columns = sorted({column for columns in _TOPICS.values() for column in columns})
+    values = metrics.select("learner", "user_group", F.xxhash64("user_id").alias("user"), *columns)
+    packed = values.mapInArrow(partial(pack, groups=statistics.groups), ddl(_PACKED))
+
+    def describe_topic(packed_topic: pa.Table) -> pa.Table:
+        return pa.Table.from_batches(
+            [build_batch(topic_rows(packed_topic, statistics), arrow_schema(_RESULT))]
+        )
+
+    # as many partitions as topics, asked for by number: adaptive execution would make them one
+    described = (
+        packed.repartition(len(_TOPICS), "topic")
+        .groupBy("topic")
+        .applyInArrow(describe_topic, ddl(_RESULT))
+        .toArrow()
+    )
+    return {contract.table: _rows_of(contract, described) for contract in _TABLES}
+
+
+def pack(batches: Iterator[pa.RecordBatch], groups: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Turn rows of values into one row of arrays per topic and learner."""
+    schema = arrow_schema(_PACKED)
+    numbers = pa.array(groups, pa.string())
+    for batch in batches:
+        group = pc.index_in(batch.column("user_group"), numbers).to_numpy(zero_copy_only=False)
+        users = batch.column("user").to_numpy()
+        learners = np.array(batch.column("learner").to_pylist(), dtype=object)
+        rows = []
+        for learner in sorted(set(learners.tolist())):
+            own = learners == learner
+            keys = {"learner": learner, "users": users[own].tobytes(),
+                    "groups": group[own].astype(np.int8).tobytes()}  # fmt: skip
+            for topic, columns in _TOPICS.items():
+                block = np.array([_floats(batch, column)[own] for column in columns])
+                rows.append({"topic": topic, "values": block.tobytes(), **keys})
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def topic_rows(packed: pa.Table, statistics: Statistics) -> list[Row]:
+    """Return all rows about one metric or bound."""
+    if packed.num_rows == 0:
+        return []
+    topic = packed.column("topic")[0].as_py()
+    values, groups = _unpack(packed, len(_TOPICS[topic]))
+    parts = {ALL: np.ones(len(groups), dtype=bool)}
+    parts |= {name: groups == number for number, name in enumerate(statistics.groups)}
+    rows: list[Row] = []
+    for name, part in parts.items():
+        chosen = {learner: table[:, part] for learner, table in values.items()}
+        if topic in BOUNDS_OF:
+            rows += _bound_rows(topic, name, chosen, statistics)
+        else:
+            single = {learner: table[0] for learner, table in chosen.items()}
+            rows += _summary_rows(topic, name, single, statistics)
+            rows += _comparison_rows(topic, name, single, statistics)
+    return rows
+
+
+def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
+    """Return each learner's columns × users, all in the order of the hash, and users' groups.
+
+    Every learner has a row for every user, so the order is the same for all of them.
+    """
+    values: dict[str, NDArray[np.float64]] = {}
+    groups = np.empty(0, dtype=np.int8)
+    for learner in sorted(set(packed.column("learner").to_pylist())):
+        own = packed.filter(pc.equal(packed.column("learner"), learner))
+        blocks = [
+            np.frombuffer(raw, np.float64).reshape(width, -1)
+            for raw in own.column("values").to_pylist()
+        ]
+        users = _joined(own.column("users").to_pylist(), np.int64)
+        order = np.argsort(users, kind="stable")
+        values[learner] = np.concatenate(blocks, axis=1)[:, order]
+        groups = _joined(own.column("groups").to_pylist(), np.int8)[order]
+    sizes = {table.shape[1] for table in values.values()}
+    if len(sizes) != 1:
+        raise ContractError(f"the learners have different numbers of users in metrics: {sizes}")
+    return values, groups
+
+
+def _summary_rows(
+    metric: str, group: str, values: Mapping[str, NDArray[np.float64]], statistics: Statistics
+) -> list[Row]:
+    rows = []
+    for learner, own in values.items():
+        found = describe(own, level=statistics.confidence, seed=statistics.seed)
+        quantiles = (
+            {}
+            if found.quantiles is None
+            else {f"p{round(100 * share):02d}": value for share, value in found.quantiles.items()}
+        )
+        rows.append(
+            {"table": SUMMARY.table, "learner": learner, "metric": metric, "user_group": group,
+             "users": found.users, "mean": found.mean, "sd": found.sd, **quantiles,
+             **_ends("ci", found.t_interval), **_ends("bootstrap", found.bootstrap_interval)}
+        )  # fmt: skip
+    return rows
+
+
+def _comparison_rows(
+    metric: str, group: str, values: Mapping[str, NDArray[np.float64]], statistics: Statistics
+) -> list[Row]:
+    """Compare every two learners; p-values are corrected over these pairs."""
+    rows: list[Row] = []
+    for learner, rival in combinations(values, 2):
+        found = compare_paired(
+            values[learner],
+            values[rival],
+            level=statistics.confidence,
+            seed=statistics.seed,
+            lower_is_better=metric not in HIGHER_IS_BETTER,
+        )
+        rows.append(
+            {"table": COMPARISON.table, "learner": learner, "rival": rival, "metric": metric,
+             "user_group": group, "users": found.users, "difference": found.mean_difference,
+             "sd": found.sd, "wins": found.wins, "ties": found.ties, "losses": found.losses,
+             "wilcoxon_p": found.wilcoxon_p, "sign_p": found.sign_p,
+             **_ends("ci", found.t_interval), **_ends("bootstrap", found.bootstrap_interval)}
+        )  # fmt: skip
+    for test in ("wilcoxon_p", "sign_p"):
+        tested = [row for row in rows if row[test] is not None]
+        for row, corrected in zip(tested, holm([row[test] for row in tested]), strict=True):
+            row[f"{test}_holm"] = float(corrected)
+    return rows
+
+
+def _bound_rows(bound: str, group: str, values: Table, statistics: Statistics) -> list[Row]:
+    """Hold the bound against the cost on held-out ratings, over users who have all three."""
+    rows = []
+    for learner, table in values.items():
+        train, limit, test = table[:, ~np.isnan(table).any(axis=0)]
+        if len(limit):
+            rows.append(
+                {"table": BOUNDS.table, "learner": learner, "bound": bound, "user_group": group,
+                 "users": len(limit), "train_cost": float(train.mean()),
+                 "bound_value": float(limit.mean()), "test_cost": float(test.mean()),
+                 "holds": float((test <= limit).mean()),
+                 "informative": float((limit < statistics.informative_below[bound]).mean())}
+            )  # fmt: skip
+    return rows
+
+
+def _ends(name: str, interval: Interval | None) -> Row:
+    return {} if interval is None else {f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _rows_of(contract: Contract, described: pa.Table) -> pa.Table:
+    own = described.filter(pc.equal(described.column("table"), contract.table))
+    names = [column.name for column in contract.columns]
+    keys = [n for n in ("learner", "rival", "bound", "metric", "user_group") if n in names]
+    return own.select(names).sort_by([(key, "ascending") for key in keys])
+
+
+def _floats(batch: pa.RecordBatch, name: str) -> NDArray[np.float64]:
+    # null becomes NaN
+    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _joined(parts: Sequence[bytes], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.frombuffer(part, kind) for part in parts])

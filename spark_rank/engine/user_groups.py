@@ -1,0 +1,42 @@
+"""Groups of users by the size of their training part: what every distribution is also shown for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+ALL = "all"
+COLD = "cold"
+
+
+@dataclass(frozen=True)
+class UserGroups:
+    """Users with fewer than `min_ratings` training ratings are cold; `starts` begin the others."""
+
+    min_ratings: int
+    starts: tuple[int, ...]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the groups in order, each user being in exactly one of them."""
+        return (COLD, *[name for name, _ in self._ranges()])
+
+    def column(self, n_train: Column) -> Column:
+        """Return the name of a user's group."""
+        group = F.lit(COLD)
+        for name, start in self._ranges():
+            group = F.when(n_train >= start, F.lit(name)).otherwise(group)
+        return group
+
+    def _ranges(self) -> list[tuple[str, int]]:
+        starts = [self.min_ratings, *[s for s in sorted(self.starts) if s > self.min_ratings]]
+        ends: Sequence[int | None] = [*[s - 1 for s in starts[1:]], None]
+        return [(_name(start, end), start) for start, end in zip(starts, ends, strict=True)]
+
+
+def _name(start: int, end: int | None) -> str:
+    if end is None:
+        return f"{start}+"
+    return str(start) if start == end else f"{start}-{end}"

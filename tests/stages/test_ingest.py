@@ -1,0 +1,324 @@
+"""ingest as a whole: round trips, accounting, duplicates, scale, dictionaries, titles."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rank.config import Config
+from spark_rank.data.contracts import Contract
+from spark_rank.data.tables import (
+    GIVEN_FEATURES,
+    ITEMS,
+    QUARANTINE,
+    RATING_SCALE,
+    RATINGS,
+    SYNTHETIC,
+    TITLES,
+    USERS,
+)
+from spark_rank.engine.runner import run_stages
+from spark_rank.engine.session import runtime_setting
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.stages import STAGES
+
+MakeConfig = Callable[..., Config]
+DAY = 86_400
+
+
+@pytest.fixture
+def ingested(spark: SparkSession, make_config: MakeConfig) -> Callable[..., Run]:
+    """Ingest a file with settings given as on the command line, below ``input.``."""
+
+    def run(path: Path, format_name: str, *sets: str, store: str = "") -> Run:
+        keys = [f"input.{entry}" for entry in (f"path={path}", f"format={format_name}", *sets)]
+        own = [f"store={store}"] if store else []
+        config = make_config(*keys, *own, f"run_id={path.stem}")
+        made = Run(spark, config.store, config.run_id)
+        run_stages([STAGES["ingest"]], config, spark, made)
+        return made
+
+    return run
+
+
+def facts(run: Run) -> dict[str, Any]:
+    record = run.record("ingest")
+    assert record is not None
+    return dict(record["facts"])
+
+
+def rows(run: Run, contract: Contract, *columns: str) -> list[tuple[Any, ...]]:
+    names = columns or tuple(column.name for column in contract.columns)
+    return sorted((tuple(row) for row in run.read(contract).select(*names).collect()), key=str)
+
+
+def with_ids(run: Run) -> DataFrame:
+    joined = run.read(RATINGS).join(run.read(USERS), "user").join(run.read(ITEMS), "item")
+    return joined.select("user_id", "item_id", "rating", "timestamp")
+
+
+def write(folder: Path, text: str, name: str = "in.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("split", ["134217728", "300"])
+def test_generated_ratings_survive_netflix_text(
+    spark: SparkSession, make_config: MakeConfig, split: str
+) -> None:
+    made = {}
+    with runtime_setting(spark, "spark.sql.files.maxPartitionBytes", split):
+        for name in ("netflix", "parquet"):
+            config = make_config("synthesize.users=25", f"synthesize.format={name}")
+            made[name] = Run(spark, config.store, config.run_id)
+            run_stages([STAGES["synthesize"], STAGES["ingest"]], config, spark, made[name])
+    expected = sorted(
+        (row["user"], row["item"], row["rating"], row["timestamp"] // DAY * DAY)
+        for row in made["parquet"].read(SYNTHETIC).collect()
+    )
+    assert sorted(tuple(row) for row in with_ids(made["netflix"]).collect()) == expected
+    assert facts(made["netflix"])["quarantined_by_reason"] == {}
+
+
+@pytest.mark.parametrize("name", ["movielens-csv", "movielens-dat"])
+def test_generated_ratings_survive_movielens_text(
+    spark: SparkSession, make_config: MakeConfig, name: str
+) -> None:
+    tables = []
+    for written in (name, "parquet"):
+        config = make_config("synthesize.users=25", f"synthesize.format={written}")
+        run = Run(spark, config.store, config.run_id)
+        run_stages([STAGES["synthesize"], STAGES["ingest"]], config, spark, run)
+        tables.append(sorted(tuple(row) for row in with_ids(run).collect()))
+    assert tables[0] == tables[1]
+
+
+GOOD = st.tuples(st.integers(1, 6), st.integers(1, 5)).map(lambda t: f"{t[0]},{t[1]},2005-09-06")
+BAD = st.text(st.sampled_from("12,:x-é \t\"'"), min_size=1, max_size=12)
+HEADING = st.integers(1, 9).map(lambda number: f"{number}:")
+
+
+@hypothesis.settings(max_examples=8)
+@hypothesis.given(
+    lines=st.lists(st.one_of(GOOD, GOOD, HEADING, BAD), min_size=1, max_size=40),
+    end=st.sampled_from(["\n", "\r\n"]),
+    last=st.booleans(),
+    split=st.sampled_from(["11", "100", "100000"]),
+)
+def test_every_line_of_a_fuzzed_file_is_accounted_for(
+    spark: SparkSession, lines: list[str], end: str, last: bool, split: str
+) -> None:
+    """In = kept + quarantined; each quarantined line is the text at its place in its file."""
+    text = "1:" + end + "9,5,2005-09-06" + end + end.join(lines) + (end if last else "")
+    numbered = dict(enumerate(re.split("\r?\n", text), start=1))
+    wanted = {
+        number: line
+        for number, line in numbered.items()
+        if line.strip(" ") and not re.fullmatch(r"\s*[0-9]+\s*:\s*", line)
+    }
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        runtime_setting(spark, "spark.sql.files.maxPartitionBytes", split),
+    ):
+        path = Path(folder) / "combined_data_1.txt"
+        path.write_bytes(text.encode())
+        config = Config(store=folder + "/store")
+        settings = {"path": str(path), "format": "netflix", "max_bad_share": 1.0}
+        config = replace(config, input=replace(config.input, **settings))
+        run = Run(spark, config.store, config.run_id)
+        run_stages([STAGES["ingest"]], config, spark, run)
+        kept = run.read(RATINGS).count()
+        quarantined = [row.asDict() for row in run.read(QUARANTINE).collect()]
+    assert kept + len(quarantined) == len(wanted)
+    for row in quarantined:
+        if row["reason"] != "duplicate":
+            assert wanted.pop(row["line"]) == row["raw"]
+            assert row["source"].endswith("combined_data_1.txt")
+    assert len(wanted) == kept + sum(row["reason"] == "duplicate" for row in quarantined)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("latest", {("u", "i"): (5.0, 30), ("u", "j"): (4.0, None), ("v", "i"): (2.0, 7)}),
+        ("first", {("u", "i"): (1.0, 10), ("u", "j"): (3.0, None), ("v", "i"): (2.0, 7)}),
+        ("mean", {("u", "i"): (3.0, 30), ("u", "j"): (3.5, None), ("v", "i"): (2.0, 7)}),
+        ("reject", {("v", "i"): (2.0, 7)}),
+    ],
+)
+def test_duplicate_policies(
+    tmp_path: Path, ingested: Callable[..., Run], policy: str,
+    expected: dict[tuple[str, str], tuple[float, int | None]],
+) -> None:  # fmt: skip
+    lines = ["u,i,1,10", "u,i,5,30", "u,i,3,20", "u,j,3,", "u,j,4,", "v,i,2,7"]
+    path = write(tmp_path, "\n".join(["user,item,rating,timestamp", *lines]))
+    run = ingested(path, "csv", f"duplicates={policy}")
+    found = {(row[0], row[1]): (row[2], row[3]) for row in with_ids(run).collect()}
+    assert found == expected
+    assert facts(run)["quarantined_by_reason"] == {"duplicate": 6 - len(expected)}
+    raw = [row[0] for row in rows(run, QUARANTINE, "raw")]
+    assert len(raw) == 6 - len(expected)
+    # what is set aside shows what was read, not the mean
+    assert all(re.search(r'"rating":[1345]\.0', text) for text in raw)
+
+
+def test_levels_are_told_from_the_ratings(tmp_path: Path, ingested: Callable[..., Run]) -> None:
+    path = write(tmp_path, "user,item,rating\nu,a,3\nu,b,0.5\nv,a,3\nv,b,2\n")
+    run = ingested(path, "csv")
+    assert rows(run, RATING_SCALE) == [
+        (1, 0.5, None, 1), (2, 2.0, None, 1), (3, 3.0, None, 2),
+    ]  # fmt: skip
+    assert facts(run)["rating_scale"] == {"kind": "levels", "low": 0.5, "high": 3.0, "levels": 3}
+
+
+def test_a_continuous_scale_has_no_levels_until_it_is_cut(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    ratings = [round(-10 + i * 0.2, 1) for i in range(101)]
+    lines = [f"u{i % 7},i{i},{rating}" for i, rating in enumerate(ratings)]
+    path = write(tmp_path, "\n".join(["user,item,rating", *lines]))
+    plain = ingested(path, "csv")
+    assert rows(plain, RATING_SCALE) == []
+    assert facts(plain)["rating_scale"]["kind"] == "continuous"
+    cut = ingested(path, "csv", "cuts=[-3.2, 0, 5]")
+    below = [sum(r < c for r in ratings) for c in (-3.2, 0.0, 5.0)]
+    counts = [below[0], below[1] - below[0], below[2] - below[1], len(ratings) - below[2]]
+    found = rows(cut, RATING_SCALE)
+    assert [(row[0], row[2], row[3]) for row in found] == list(
+        zip([1, 2, 3, 4], [None, -3.2, 0.0, 5.0], counts, strict=True)
+    )
+    assert [row[1] for row in found] == pytest.approx([-6.6, -1.6, 2.5, 7.5])
+
+
+def test_new_ids_are_numbered_behind_the_known_ones(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    first = ingested(write(tmp_path, "user,item,rating\n007,a,3\n7,b,4\nx,c,4\n", "one.csv"), "csv")
+    store = first.root.removeprefix("file:").split("/runs/")[0]
+    old_users, old_items = dict(rows(first, USERS)), dict(rows(first, ITEMS))
+    for number, earlier in enumerate(("one", first.root)):
+        text = "user,item,rating\nnew,b,3\n7,d,4\n70000000000,e,1\n"
+        path = write(tmp_path, text, f"later{number}.csv")
+        run = ingested(path, "csv", f"dictionaries_from={earlier}", store=store)
+        users, items = dict(rows(run, USERS)), dict(rows(run, ITEMS))
+        assert old_users.items() <= users.items()
+        assert old_items.items() <= items.items()
+        assert users.keys() - old_users.keys() == {"new", "70000000000"}
+        assert sorted(users.values()) == list(range(5))
+        assert sorted(items.values()) == list(range(5))
+        read = {(row[0], row[1]) for row in with_ids(run).collect()}
+        assert read == {("new", "b"), ("7", "d"), ("70000000000", "e")}
+    again = write(tmp_path, "user,item,rating\nu,i,3\n", "three.csv")
+    with pytest.raises(ConfigError, match="'nowhere' has no finished table 'users'"):
+        ingested(again, "csv", "dictionaries_from=nowhere", store=store)
+    with pytest.raises(ConfigError, match=r"dictionaries_from: some/where: is not the directory"):
+        ingested(again, "csv", "dictionaries_from=some/where", store=store)
+
+
+TITLES_BY_FORMAT = {
+    "u.item": ("1|Toy Story (1995)|01-Jan-1995||x|0|1\n9|Été|||\n", "latin-1"),
+    "movies.dat": ("1::Toy Story (1995)::Animation|Comedy\n9::Été::Drama\n", "latin-1"),
+    "movies.csv": ('movieId,title,genres\n1,"Toy Story (1995)",A|B\n9,Été,C\n', "utf-8"),
+    "movie_titles.txt": ("1,1995,Toy Story (1995)\n9,NULL,Été\n", "latin-1"),
+}
+
+
+@pytest.mark.parametrize("name", TITLES_BY_FORMAT)
+def test_titles(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None:
+    text, encoding = TITLES_BY_FORMAT[name]
+    titles = tmp_path / name
+    titles.write_bytes(text.encode(encoding))
+    run = ingested(write(tmp_path, "user,item,rating\nu,1,3\nu,2,4\n"), "csv", f"titles={titles}")
+    number = dict(rows(run, ITEMS, "item_id", "item"))["1"]
+    assert rows(run, TITLES) == [("1", number, "Toy Story (1995)", 1995), ("9", None, "Été", None)]
+
+
+def test_titles_that_are_none(tmp_path: Path, ingested: Callable[..., Run]) -> None:
+    ratings = write(tmp_path, "user,item,rating\nu,1,3\n")
+    odd = write(tmp_path, "what is this\n", "odd.txt")
+    with pytest.raises(ConfigError, match="input.titles: cannot tell the format"):
+        ingested(ratings, "csv", f"titles={odd}")
+    with pytest.raises(InputDataError, match="no line is a title in the format 'netflix'"):
+        ingested(ratings, "csv", f"titles={odd}", "titles_format=netflix")
+
+
+def test_given_features_have_one_length(tmp_path: Path, ingested: Callable[..., Run]) -> None:
+    text = "2 qid:10 1:1 2:2 #docid = a\n0 qid:10 3:3 #docid = b\n1 qid:11 1:5 #docid = a\noops\n"
+    run = ingested(write(tmp_path, text, "train.txt"), "letor", "max_bad_share=0.5")
+    assert rows(run, GIVEN_FEATURES) == [
+        ("10", "10/a", [1.0, 2.0, 0.0]), ("10", "10/b", [0.0, 0.0, 3.0]),
+        ("11", "11/a", [5.0, 0.0, 0.0]),
+    ]  # fmt: skip
+    assert rows(run, QUARANTINE, "line", "raw", "reason") == [(4, "oops", "malformed_row")]
+
+
+def test_implicit_ratings_are_counted_and_no_fault(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    text = '"User-ID";"ISBN";"Book-Rating"\n"1";"a";"0"\n"1";"b";"7"\n"2";"a";"0"\n'
+    run = ingested(write(tmp_path, text), "book-crossing", "max_bad_share=0")
+    assert facts(run)["dropped_by_reason"] == {"implicit": 2}
+    assert facts(run)["rows_in"] == 3
+    assert [tuple(row) for row in with_ids(run).collect()] == [("1", "b", 7.0, None)]
+
+
+def test_a_wrong_format_ends_the_run_before_it_begins(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    path = write(tmp_path, "1::1193::5::978300760\n", "ratings.dat")
+    for chosen in ("csv", "movielens-100k", "parquet"):
+        with pytest.raises(ConfigError, match="say input.format=movielens-dat") as caught:
+            ingested(path, chosen)
+        assert caught.value.exit_code == 2
+
+
+def test_many_small_files_are_few_tasks(
+    tmp_path: Path, spark: SparkSession, ingested: Callable[..., Run]
+) -> None:
+    folder = tmp_path / "training_set"
+    folder.mkdir()
+    for movie in range(1, 301):
+        (folder / f"mv_{movie:07}.txt").write_text(
+            f"{movie}:\n5,3,2005-09-06\n{movie},4,2005-09-07\n"
+        )
+    spark.sparkContext.setJobGroup("small files", "small files")
+    run = ingested(folder, "netflix")
+    # movie 5 is rated by user 5 twice, for the names of its users are the movies' too
+    assert run.read(RATINGS).count() == 599
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("small files")]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    assert max(stage.numTasks for stage in stages if stage) < 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "format_name", "users", "items", "count"),
+    [
+        ("ml-100k/u.data", "movielens-100k", 943, 1682, 100_000),
+        ("ml-1m/ratings_notime.dat.gz", "movielens-dat", 6040, 3706, 1_000_209),
+        ("cystic-fibrosis/cfquery", "judgments", 4, 4819, 19_276),
+        ("jester/jester-data-1.csv.gz", "jester", 24_983, 100, 1_810_455),
+    ],
+)
+def test_real_data(
+    data_file: Callable[[str], Path], ingested: Callable[..., Run], file: str, format_name: str,
+    users: int, items: int, count: int,
+) -> None:  # fmt: skip
+    run = ingested(data_file(file), format_name)
+    record = run.record("ingest") or {}
+    assert facts(run)["rows_in"] == count
+    assert [record["tables"][name] for name in ("users", "items", "ratings", "quarantine")] == [
+        users, items, count, 0,
+    ]  # fmt: skip
