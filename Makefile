@@ -17,7 +17,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup run test lint types format lock clean
+.PHONY: help setup run test test-slow lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -43,6 +43,9 @@ run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=va
 
 test: setup ## run the tests; ARGS="-k name" selects
 	@$(PY) -m pytest $(ARGS)
+
+test-slow: setup ## run the tests that take long, most of them on real data if it is there
+	@$(PY) -m pytest -m slow $(ARGS)
 
 lint: setup ## check style and common mistakes
 	@$(PY) -m ruff check .

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, SynthesizeConfig
+from spark_rank.config.schema import PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.engine.batches import build_batch
@@ -44,7 +45,12 @@ SPEC = LearnerSpec("mprank", "mprank", item_offset=True, params={"C": 0.1})
 def item_features() -> ItemFeatures:
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(ITEMS, FEATURES)).astype(np.float32)
-    return ItemFeatures(matrix, rng.normal(size=ITEMS), pa.array(map(str, range(ITEMS))))
+    return ItemFeatures(
+        matrix,
+        rng.normal(size=ITEMS),
+        np.empty((0, FEATURES), np.float32),
+        pa.array(map(str, range(ITEMS))),
+    )
 
 
 def in_arrow(batches: Iterator[pa.RecordBatch], features: ItemFeatures) -> Iterator[pa.RecordBatch]:
@@ -78,9 +84,8 @@ def blocks(spark: SparkSession, users: int, folder: str) -> DataFrame:
         numbered.select("user", "item", "rating", "timestamp"),
         users.withColumnRenamed("u", "user_id"),
         items.withColumnRenamed("i", "item_id"),
-        seed=0,
-        train_share=0.5,
-        buckets=16,
+        PrepareConfig(),
+        0,
     )
     made.write.parquet(f"{folder}/blocks")
     return spark.read.parquet(f"{folder}/blocks")

@@ -32,7 +32,13 @@ STAGES = {
     "pipeline": (
         "run all stages in order",
         (
-            "input", "synthesize", "prepare", "features", "train", "evaluate", "rank",
+            "input",
+            "synthesize",
+            "prepare",
+            "features",
+            "train",
+            "evaluate",
+            "rank",
             "aggregate",
         ),
     ),

@@ -57,7 +57,7 @@ def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Confi
         folder = tmp_path_factory.mktemp("config")
         path = folder / "test.yaml"
         small = "synthesize: {users: 60, items: 80, median_ratings: 20}\n"
-        path.write_text((yaml or small) + "features: {panel_size: 10}\n")
+        path.write_text((yaml or small) + "features: {kind: panel, panel_size: 10}\n")
         return load_config(path, [f"store={folder / 'store'}", *sets])
 
     return make

@@ -162,6 +162,20 @@ class PrepareConfig:
 class FeaturesConfig:
     """What an item looks like to a learner."""
 
+    kind: Literal["factors", "panel"] = setting(
+        "factors",
+        "factors: of a factor model, with a prior of every user; panel: ratings of reviewers",
+    )
+    rank: int = setting(32, "factors: number of factors", at_least=1, at_most=500)
+    rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
+    user_share: float = setting(
+        1.0, "factors: share of the users they are learned from", above=0.0, at_most=1.0
+    )
+    max_ratings: int = setting(
+        10_000_000,
+        "factors: about as many ratings at most; fewer users where there are more",
+        at_least=1,
+    )
     panel_size: int = setting(
         100, "number of reference reviewers: the most active users", at_least=1, at_most=10_000
     )

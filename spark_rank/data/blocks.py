@@ -1,74 +1,59 @@
-"""User blocks: all of a user's ratings in one row, in hash order, the first `n_train` to train."""
+"""User blocks: all of a user's ratings in one row, the first `n_train` of them to train."""
 
 from __future__ import annotations
-
-from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.config import PrepareConfig
+from spark_rank.data.splits import goes_by_time, presentation
+
 
 def user_blocks(
-    ratings: DataFrame,
-    users: DataFrame,
-    items: DataFrame,
-    *,
-    seed: int,
-    train_share: float,
-    buckets: int,
+    ratings: DataFrame, users: DataFrame, items: DataFrame, settings: PrepareConfig, seed: int
 ) -> DataFrame:
-    """Return one block per user.
+    """Return one block per user who has ratings.
 
-    The order inside a block is that of a hash of (seed, user id, item id): the split is a fixed
-    random one that no partitioning, retry or re-run can change, nor other users and items that
-    come or go; and no (user, item) is on both sides.
+    Order and split follow from a hash of (seed, user id, item id), and of time for the splits by
+    time: no partitioning, retry or re-run can change them, nor other users and items that come or
+    go; and no (user, item) is on both sides. `items` is joined to every rating: mark it for
+    broadcast if it is short. The ratings are shuffled once: each partition is a bucket, in the
+    order of the users where groups are made by sorting (`write_settings`).
     """
     item_keys = items.select("item", F.xxhash64("item_id").alias("item_key"))
-    entry = F.struct("item_key", "item", "rating", "timestamp")
-    grouped = (
-        ratings.join(item_keys, "item").groupBy("user").agg(F.collect_list(entry).alias("entries"))
+    with_time = settings.timestamps or goes_by_time(settings)
+    columns = ["item_key", "item", "rating", *(["timestamp"] if with_time else [])]
+    # the users' ids travel among the ratings: a join of its own would be another shuffle
+    rows = (
+        ratings.join(item_keys, "item")
+        .select("user", *columns)
+        .unionByName(users.select("user", "user_id"), allowMissingColumns=True)
+        .withColumn("bucket", bucket_number(settings.buckets))
+        .repartitionById(settings.buckets, "bucket")
     )
-    blocks = grouped.join(users.select("user", "user_id"), "user")
-    user_key = F.xxhash64("user_id")
-    ordered = F.array_sort(
-        F.transform(
-            "entries",
-            lambda e: F.struct(
-                F.xxhash64(F.lit(seed), F.lit("split"), user_key, e.item_key).alias("order"),
-                e.item.alias("item"),
-                e.rating.alias("rating"),
-                e.timestamp.alias("timestamp"),
-            ),
-        )
+    entry = F.when(F.col("item").isNotNull(), F.struct(*columns))
+    grouped = rows.groupBy("bucket", "user").agg(
+        F.collect_list(entry).alias("entries"), F.max("user_id").alias("user_id")
     )
-    bucket = F.pmod(F.xxhash64("user"), F.lit(buckets)).cast("int")
-    # the last shuffle makes each bucket one file
-    return (
-        blocks.withColumn("entries", ordered)
-        .select(
-            "user",
-            "user_id",
-            F.col("entries.item").alias("items"),
-            F.col("entries.rating").alias("ratings"),
-            F.col("entries.timestamp").alias("timestamps"),
-            training_size(F.size("entries"), train_share).alias("n_train"),
-            bucket.alias("bucket"),
-        )
-        .repartition(buckets, "bucket")
+    entries, n_train = presentation(F.col("entries"), F.xxhash64("user_id"), settings, seed)
+    arranged = grouped.where(F.size("entries") > 0).withColumns(
+        {"entries": entries, "n_train": n_train}
+    )
+    no_times = F.lit(None).cast("array<bigint>")
+    return arranged.select(
+        "user",
+        "user_id",
+        F.col("entries.item").alias("items"),
+        F.col("entries.rating").alias("ratings"),
+        (F.col("entries.timestamp") if settings.timestamps else no_times).alias("timestamps"),
+        "n_train",
+        "bucket",
     )
 
 
-def training_size(size: Column, train_share: float) -> Column:
-    """Return how many of `size` ratings train: the share, rounded up, but one left to test.
-
-    A user with a single rating trains on it; a share of 1 keeps nothing for testing.
-    """
-    # in decimals, for 0.55 · 200 is a little more than 110 in doubles
-    exact = size.cast("decimal(12, 0)") * F.lit(Decimal(repr(train_share))).cast("decimal(20, 16)")
-    share = F.ceil(exact).cast("int")
-    if train_share >= 1.0:
-        return size.cast("int")
-    return F.greatest(F.lit(1), F.least(share, size - 1)).cast("int")
+def bucket_number(buckets: int) -> Column:
+    """Return the bucket of column `user`."""
+    return F.pmod(F.xxhash64("user"), F.lit(buckets)).cast("int")
 
 
 def training_part(blocks: DataFrame, *keep: str) -> DataFrame:

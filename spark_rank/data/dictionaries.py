@@ -11,19 +11,29 @@ from pyspark.sql import functions as F
 _BUCKETS = 256
 
 
-def number_ids(ids: DataFrame, id_column: str, number_column: str) -> DataFrame:
+def number_ids(
+    ids: DataFrame, id_column: str, number_column: str, known: DataFrame | None = None
+) -> DataFrame:
     """Return one row per distinct id with its dense number from 0.
 
     Ids are spread over a fixed number of hash buckets and numbered bucket by bucket, inside a
     bucket in the order of the ids: no task ever sees more than its bucket, and the numbers
-    depend on the set of ids alone.
+    depend on the set of ids alone. Ids in `known`, a dictionary that this function made, keep
+    their numbers, whether they occur or not; new ones go on behind its last.
     """
     bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
-    distinct = ids.select(id_column).distinct().withColumn("id_bucket", bucket)
+    distinct = ids.select(id_column).distinct()
+    first = 0
+    if known is not None:
+        known = known.select(id_column, number_column)
+        distinct = distinct.join(known, id_column, "left_anti")
+        first = known.count()
+    distinct = distinct.withColumn("id_bucket", bucket)
     counted = distinct.groupBy("id_bucket").count().collect()
     counts = {row["id_bucket"]: row["count"] for row in counted}
     sizes = [counts.get(number, 0) for number in range(_BUCKETS)]
-    starts = F.array(*[F.lit(start) for start in accumulate(sizes[:-1], initial=0)])
+    starts = F.array(*[F.lit(start) for start in accumulate(sizes[:-1], initial=first)])
     within = F.row_number().over(Window.partitionBy("id_bucket").orderBy(id_column))
     number = F.get(starts, F.col("id_bucket")) + within - 1
-    return distinct.select(id_column, number.cast("int").alias(number_column))
+    numbered = distinct.select(id_column, number.cast("int").alias(number_column))
+    return numbered if known is None else known.unionByName(numbered)

@@ -12,7 +12,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_rank.errors import ConfigError
+from spark_rank.errors import ConfigError, InputDataError
+
+_CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Filesystem:
         finally:
             stream.close()
 
-    def first_line(self, path: str) -> str | None:
-        """Return a text file's first line that is not blank, unpacked if need be; else None."""
+    def first_lines(self, path: str, encoding: str, count: int) -> list[str]:
+        """Return a text file's first lines that are not blank, `count` at most, unpacked."""
         jpath, fs = self._resolve(path)
         codec = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(
             self._conf
@@ -71,13 +73,16 @@ class Filesystem:
         stream = fs.open(jpath)
         try:
             unpacked = stream if codec is None else codec.createInputStream(stream)
-            utf8 = self._jvm.java.nio.charset.StandardCharsets.UTF_8
-            characters = self._jvm.java.io.InputStreamReader(unpacked, utf8)
+            charset = self._jvm.java.nio.charset.Charset.forName(_CHARSETS[encoding])
+            characters = self._jvm.java.io.InputStreamReader(unpacked, charset)
             lines = self._jvm.java.io.BufferedReader(characters)
-            line = lines.readLine()
-            while line is not None and not line.strip():
-                line = lines.readLine()
-            return None if line is None else str(line)
+            found: list[str] = []
+            while len(found) < count and (line := lines.readLine()) is not None:
+                if line.strip():
+                    found.append(str(line))
+            return found
+        except Py4JJavaError as error:
+            raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         finally:
             stream.close()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
+from spark_rank.data.formats import FORMATS
 
 NOT_UTF8 = "not_utf8"
 MALFORMED = "malformed_row"
@@ -14,48 +17,96 @@ MISSING_ITEM = "missing_item"
 UNREADABLE_RATING = "unreadable_rating"
 NOT_FINITE = "rating_not_finite"
 OUT_OF_RANGE = "rating_out_of_range"
+UNKNOWN_LEVEL = "unknown_rating_level"
 UNREADABLE_TIMESTAMP = "unreadable_timestamp"
+IMPOSSIBLE_TIMESTAMP = "impossible_timestamp"
 DUPLICATE = "duplicate"
+# not a rating at all, by the rules of the format: dropped and counted, but nothing is wrong with it
+IMPLICIT = "implicit"
 
 # beyond this no rating scale goes, and sums over ratings (kept as integers) could overflow
 MAX_RATING = 1.0e6
+# from 1900 to 9999: what lies beyond is no time in seconds (milliseconds, most likely)
+_FIRST_SECOND, _LAST_SECOND = -2_208_988_800, 253_402_300_799
 
 
 def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
-    """Add `reason`: null for a good row, else the first rule that the row breaks."""
-    rating = F.col("rating")
+    """Add `reason`: null for a good row, else the first rule that the row breaks.
+
+    `IMPLICIT` is the reason of a row that is good but holds no rating.
+    """
+    rating, time = F.col("rating"), F.col("timestamp")
+    levels, low, high = allowed_ratings(settings)
     rules: list[tuple[str, Column]] = [
-        (NOT_UTF8, ~F.col("utf8_ok")),
+        (NOT_UTF8, ~F.col("text_ok")),
         (MALFORMED, ~F.col("fields_ok")),
         (MISSING_USER, F.col("user_id").isNull()),
         (MISSING_ITEM, F.col("item_id").isNull()),
         (UNREADABLE_RATING, rating.isNull()),
         (NOT_FINITE, F.isnan(rating) | (F.abs(rating) == float("inf"))),
-        (OUT_OF_RANGE, _outside(rating, settings)),
-        (UNREADABLE_TIMESTAMP, ~F.col("timestamp_ok")),
     ]
+    implicit = FORMATS[settings.format].implicit
+    if implicit is not None and not settings.keep_implicit:
+        rules.append((IMPLICIT, rating == implicit))
+    rules.append(
+        (OUT_OF_RANGE, (rating < max(low, -MAX_RATING)) | (rating > min(high, MAX_RATING)))
+    )
+    if levels:
+        rules.append((UNKNOWN_LEVEL, ~rating.isin(*levels)))
+    rules.append((UNREADABLE_TIMESTAMP, ~F.col("timestamp_ok")))
+    rules.append((IMPOSSIBLE_TIMESTAMP, ~time.between(_FIRST_SECOND, _LAST_SECOND)))
     reason = F.lit(None).cast("string")
     for name, broken in reversed(rules):
         reason = F.when(broken, F.lit(name)).otherwise(reason)
     return parsed.withColumn("reason", reason)
 
 
-def mark_duplicates(ratings: DataFrame) -> DataFrame:
-    """Add `reason`: null for the latest rating of each (user, item), `DUPLICATE` for the others.
+def allowed_ratings(settings: InputConfig) -> tuple[tuple[float, ...], float, float]:
+    """Return the levels that there may be (none: any), the least and the greatest rating.
 
-    The order is total up to rows that are equal in every value: any partitioning keeps the same.
+    What is configured replaces what the format knows of itself.
     """
-    latest_first = Window.partitionBy("user", "item").orderBy(
-        F.col("timestamp").desc_nulls_last(), F.col("rating").desc()
+    known = FORMATS[settings.format]
+    low, high = settings.rating_min, settings.rating_max
+    levels = tuple(settings.levels)
+    if not levels and low is None and high is None:
+        levels, low, high = known.levels, known.low, known.high
+        if levels and settings.keep_implicit and known.implicit is not None:
+            levels = (known.implicit, *levels)
+    if levels:
+        low = min(levels) if low is None else low
+        high = max(levels) if high is None else high
+    return levels, -math.inf if low is None else low, math.inf if high is None else high
+
+
+def mark_duplicates(ratings: DataFrame, policy: str = "latest") -> DataFrame:
+    """Add `kept_rating`, and `reason`: null for a rating that counts, else `DUPLICATE`.
+
+    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
+    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
+    ``reject`` lets none count. The order is total up to rows that are equal in every value: any
+    partitioning gives the same. One sort by user; the result is in the order of user and item.
+    """
+    time, rating = F.col("timestamp"), F.col("rating")
+    if policy == "first":
+        order = (time.asc_nulls_last(), rating.asc())
+    else:
+        order = (time.desc_nulls_last(), rating.desc())
+    # not by user and item: a window is costly to open, and most would hold one row
+    of_user = Window.partitionBy("user").orderBy("item", *order)
+    repeated = F.lag("item").over(of_user) == F.col("item")
+    kept_rating = rating
+    if policy == "reject":
+        repeated = F.coalesce(repeated, F.lit(False)) | F.coalesce(
+            F.lead("item").over(of_user) == F.col("item"), F.lit(False)
+        )
+    if policy == "mean":
+        # summed in that order, for the sum of doubles depends on it
+        pair = Window.partitionBy("user", "item").orderBy(*order)
+        all_of_pair = pair.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+        kept_rating = F.avg("rating").over(all_of_pair)
+    return ratings.select(
+        "*",
+        kept_rating.alias("kept_rating"),
+        F.when(repeated, F.lit(DUPLICATE)).alias("reason"),
     )
-    repeated = F.row_number().over(latest_first) > 1
-    return ratings.withColumn("reason", F.when(repeated, F.lit(DUPLICATE)))
-
-
-def _outside(rating: Column, settings: InputConfig) -> Column:
-    outside = F.abs(rating) > MAX_RATING
-    if settings.rating_min is not None:
-        outside = outside | (rating < settings.rating_min)
-    if settings.rating_max is not None:
-        outside = outside | (rating > settings.rating_max)
-    return outside

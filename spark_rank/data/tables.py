@@ -136,16 +136,18 @@ ITEM_FEATURES = Contract(
     (
         Column("item_id", "string", "id as in the input"),
         Column("item", "int", "dense item number"),
-        Column("offset", "double", "item offset: shrunken mean of user-centred training ratings"),
-        Column("features", "array<float>", "ratings of the panel, filled and shifted"),
+        Column(
+            "offset", "double", "item offset: how far its ratings lie above others, shrunken"
+        ),
+        Column("features", "array<float>", "whitened factors, or the panel's ratings"),
     ),
 )
 
 MODELS = Contract(
     "models",
     2,
-    "one row per user and learner: score(i) = intercept + [uses_offset] offset(i) + w·x(i) "
-    "or + Σ dual_j K(x(support_j), x(i))",
+    "one row per user and learner: score(i) = intercept + [uses_offset] offset(i) + weights·x(i) "
+    "+ Σ dual_j K(x(support_j), x(i)), each where it is there",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
@@ -161,7 +163,9 @@ MODELS = Contract(
         Column("uses_offset", "boolean", "whether the item offset is added to the score"),
         Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
         Column("intercept", "double", "constant of the score"),
-        Column("weights", "array<float>", "w of a linear model, one per feature"),
+        Column(
+            "weights", "array<float>", "one per feature: what was learned plus what was expected"
+        ),
         Column("support_items", "array<string>", "items of the dual coefficients"),
         Column("dual", "array<float>", "dual coefficients of a kernel model"),
         Column("norm", "double", "norm of the learned function in its kernel's space"),

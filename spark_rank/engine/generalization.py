@@ -68,6 +68,8 @@ def _stability(model: Mapping[str, Any], kappa_squared: float, facts: BoundFacts
     C = _trade_off(model["hyperparameters"], m)
     spread = facts.rating_range + (facts.offset_range if model["uses_offset"] else 0.0)
     M = spread * (1.0 + np.sqrt(kappa_squared * C))
+    if not np.isfinite(M**4 * C * kappa_squared):
+        return np.nan  # an absurd C: the bound is beyond all numbers
     return stability_bound(
         model["train_msd"], m=m, C=C, kappa_squared=kappa_squared, M=float(M), delta=facts.delta,
         power=2,

@@ -92,6 +92,7 @@ class Problem:
     n_train: int
     X: NDArray[np.float64]
     offset: NDArray[np.float64]
+    expected: NDArray[np.float64] | None
     excluded_feature: int | None
 
     @property
@@ -103,6 +104,11 @@ class Problem:
     def test(self) -> slice:
         """Held-out rows."""
         return slice(self.n_train, None)
+
+    @cached_property
+    def full_offset(self) -> NDArray[np.float64]:
+        """Scores before learning: the item offset, and what is expected of the user."""
+        return self.offset if self.expected is None else self.offset + self.X @ self.expected
 
 
 def learn_batches(
@@ -139,7 +145,8 @@ def problems(
             X[:, excluded] = 0.0
         yield Problem(
             user_ids[row], items[own], ratings[own].astype(np.float64), sizes[row], X,
-            np.asarray(features.offset[items[own]]), excluded,
+            np.asarray(features.offset[items[own]]),
+            features.expected_weights(items[own][: sizes[row]]), excluded,
         )  # fmt: skip
 
 
@@ -157,7 +164,10 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
     obstacle = None if spec.is_baseline else _obstacle(problem, job.min_ratings)
     learner: Learner = spec.make() if obstacle is None else ItemOffsetScorer()
     uses_offset = spec.item_offset or obstacle is not None
-    offset = problem.offset if uses_offset else None
+    # the baseline is the item's offset alone, whatever is known about the user
+    expected = problem.expected if uses_offset and not spec.is_baseline else None
+    known = problem.offset if expected is None else problem.full_offset
+    offset = known if uses_offset else None
     try:
         scores = _fit_and_score(learner, problem, offset)
         outcome = {
@@ -173,7 +183,7 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
                 on_rating_scale=spec.on_rating_scale,
                 margin=job.margin,
             ),
-            **_model_columns(learner, problem, item_ids),
+            **_model_columns(learner, problem, expected, item_ids),
         }
     except LearnerError as error:
         outcome = {"status": FAILED, "reason": NUMERIC_FAILURE, "detail": str(error)}
@@ -219,16 +229,21 @@ def _norm(
     return float(np.sqrt(max(dual @ added, 0.0)))
 
 
-def _model_columns(learner: Any, problem: Problem, item_ids: pa.StringArray) -> Row:
-    """Return what scores an item without this package: constant, weights or dual coefficients."""
-    coef = getattr(learner, "coef_", None)
+def _model_columns(
+    learner: Any,
+    problem: Problem,
+    expected: NDArray[np.float64] | None,
+    item_ids: pa.StringArray,
+) -> Row:
+    """Return what scores an item without this package: constant, weights, dual coefficients."""
+    coef, dual = getattr(learner, "coef_", None), getattr(learner, "dual_coef_", None)
+    parts = [part for part in (coef, expected) if part is not None]
     row: Row = {
         "kernel": getattr(learner, "kernel", None),
         "gamma": getattr(learner, "gamma_", None),
         "intercept": learner.intercept_,
-        "weights": coef,
+        "weights": sum(parts) if parts else None,
     }
-    dual = getattr(learner, "dual_coef_", None)
     if coef is None and dual is not None:
         row["dual"] = dual
         row["support_items"] = item_ids.take(pa.array(problem.items[problem.train]))

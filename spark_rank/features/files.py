@@ -34,7 +34,12 @@ class FeatureFiles:
 
     matrix: MappedFile
     offset: MappedFile
+    prior: MappedFile
     item_ids: MappedFile
+
+    def all(self) -> tuple[MappedFile, ...]:
+        """Return every file."""
+        return self.matrix, self.offset, self.prior, self.item_ids
 
     def to_record(self) -> dict[str, Any]:
         """Return a plain form for the manifest."""
@@ -48,11 +53,27 @@ class FeatureFiles:
 
 @dataclass(frozen=True)
 class ItemFeatures:
-    """The opened files: items × d features, an offset and an id per item; all memory-mapped."""
+    """The opened files: items × d features, an offset and an id per item; all memory-mapped.
+
+    `prior` tells what to expect of a user who rated the items J, before his or her ratings are
+    looked at: weights ``Σ_J prior_j / √|J| + prior_{−2} + prior_{−1} log |J|`` on the features,
+    so it has two rows more than there are items; no rows where nothing is expected.
+    """
 
     matrix: NDArray[np.float32]
     offset: NDArray[np.float64]
+    prior: NDArray[np.float32]
     item_ids: pa.StringArray
+
+    def expected_weights(self, items: NDArray[np.int32]) -> NDArray[np.float64] | None:
+        """Return the weights to expect of a user who rated `items`; None without a prior."""
+        if len(self.prior) == 0:
+            return None
+        size = max(len(items), 1)
+        weights = self.prior[items].sum(axis=0, dtype=np.float64) / np.sqrt(size)
+        weights += self.prior[-2]
+        weights += self.prior[-1] * np.log(size)
+        return np.asarray(weights)
 
 
 class FeatureFileError(RuntimeError):
@@ -60,9 +81,13 @@ class FeatureFileError(RuntimeError):
 
 
 def write_files(
-    folder: Path, matrix: NDArray[np.float32], offset: NDArray[np.float64], item_ids: list[str]
+    folder: Path,
+    matrix: NDArray[np.float32],
+    offset: NDArray[np.float64],
+    prior: NDArray[np.float32],
+    item_ids: list[str],
 ) -> FeatureFiles:
-    """Write the three files into a local folder under names that hold their checksums."""
+    """Write the files into a local folder under names that hold their checksums."""
 
     def save_ids(path: Path) -> None:
         batch = pa.record_batch({"item_id": pa.array(item_ids, pa.string())})
@@ -72,6 +97,7 @@ def write_files(
     return FeatureFiles(
         _publish(folder, "matrix", ".npy", lambda path: np.save(path, matrix)),
         _publish(folder, "offset", ".npy", lambda path: np.save(path, offset)),
+        _publish(folder, "prior", ".npy", lambda path: np.save(path, prior)),
         _publish(folder, "item_ids", ".arrow", save_ids),
     )
 
@@ -85,7 +111,7 @@ def open_distributed(files: FeatureFiles) -> ItemFeatures:
 def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
     """Map the files in `folder`, once per process, after checking their checksums."""
     paths = {}
-    for part in (files.matrix, files.offset, files.item_ids):
+    for part in files.all():
         path = Path(folder) / part.name
         if not path.exists():
             raise FeatureFileError(f"feature file {part.name} is missing on this node")
@@ -97,6 +123,7 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
     return ItemFeatures(
         np.load(paths[files.matrix], mmap_mode="r"),
         np.load(paths[files.offset], mmap_mode="r"),
+        np.load(paths[files.prior], mmap_mode="r"),
         item_ids,
     )
 

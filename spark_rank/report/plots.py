@@ -62,12 +62,12 @@ def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) ->
             color=COLOURS[curve.position % len(COLOURS)],
             linewidth=1.3 if curve.baseline else 2.0,
             linestyle=next(styles, "-.") if curve.baseline else "-",
-            label=_plain(curve.label),
+            label=plain(curve.label),
         )
     axes.set_aspect("equal")
     axes.set_ylim(0.0, 1.0)
-    _dress(axes, title, x_axis, y_axis, (0.0, 1.0))
-    return _to_svg(figure)
+    dress(axes, title, x_axis, y_axis, (0.0, 1.0))
+    return to_svg(figure)
 
 
 def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
@@ -85,7 +85,7 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
             fill=False,
             linewidth=1.3 if histogram.baseline else 2.0,
             linestyle=next(styles, "-.") if histogram.baseline else "-",
-            label=f"{_plain(histogram.label)}{mean}",
+            label=f"{plain(histogram.label)}{mean}",
         )
         if not histogram.baseline:
             axes.stairs(histogram.shares, histogram.edges, color=colour, fill=True, alpha=0.15)
@@ -93,11 +93,12 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
             axes.axvline(histogram.mean, color=colour, linewidth=0.9, alpha=0.8)
     axes.set_ylim(bottom=0.0)
     ends = (histograms[0].edges[0], histograms[0].edges[-1])
-    _dress(axes, title, axis, "share of users", ends)
-    return _to_svg(figure)
+    dress(axes, title, axis, "share of users", ends)
+    return to_svg(figure)
 
 
-def _dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[float, float]) -> None:
+def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[float, float]) -> None:
+    """Give the axes their titles, limits, legend and ink."""
     axes.set_title(title, color=_INK, fontsize=11)
     axes.set_xlabel(x_axis, color=_INK)
     axes.set_ylabel(y_axis, color=_INK)
@@ -110,12 +111,14 @@ def _dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[flo
     legend.set_in_layout(True)
 
 
-def _plain(label: str) -> str:
+def plain(label: str) -> str:
+    """Return a label that is shown as it is."""
     # a leading underscore hides a label, dollars make it a formula
     return "\u200b" + label.replace("$", r"\$")
 
 
-def _to_svg(figure: Figure) -> str:
+def to_svg(figure: Figure) -> str:
+    """Return the figure as an SVG element."""
     buffer = io.StringIO()
     # a fixed salt and no date: the same run draws the same bytes
     with matplotlib.rc_context({"svg.hashsalt": "spark_rank", "svg.fonttype": "none"}):

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from spark_rank.report import accuracy, preference
+from spark_rank.report import accuracy, data_profile, preference
 from spark_rank.report.page import Cell, Preformatted, Section, Table, render
 from spark_rank.report.plots import Histogram
 
@@ -41,7 +41,7 @@ class RunReport:
             accuracy.bounds_section(self.tables["bounds"]),
             *self._optional_sections(),
             Section("What became of the users", [self._status_table()]),
-            Section("Data", [self._data_table()]),
+            data_profile.data_section(self.records["ingest"], self.records["prepare"]),
             Section("Stages", [self._stage_table()]),
             Section("Settings", [Preformatted(self._settings())]),
         ]
@@ -72,21 +72,6 @@ class RunReport:
             for status, count in self.records["evaluate"]["facts"]["status"][learner].items()
         ]
         return Table(["learner", "status", "users"], body)
-
-    def _data_table(self) -> Table:
-        ingest, prepare = self.records["ingest"], self.records["prepare"]
-        quarantined = ingest["facts"]["quarantined_by_reason"]
-        facts = [
-            ("rows read", ingest["facts"]["rows_in"]),
-            ("ratings kept", ingest["tables"]["ratings"]),
-            *[(f"quarantined: {reason}", count) for reason, count in quarantined.items()],
-            ("users", ingest["tables"]["users"]),
-            ("items", ingest["tables"]["items"]),
-            ("most ratings of one user", prepare["facts"]["most_ratings_of_a_user"]),
-            ("ratings to learn from", prepare["facts"]["train_ratings"]),
-            ("ratings held out", prepare["facts"]["test_ratings"]),
-        ]
-        return Table(["", "number"], [[Cell(name), Cell(f"{count:,}")] for name, count in facts])
 
     def _stage_table(self) -> Table:
         ordered = sorted(self.records.values(), key=lambda r: str(r["started"]))

@@ -1,36 +1,103 @@
-"""prepare: ratings to user blocks with the split inside."""
+"""prepare: ratings to user blocks with the split inside, and what the data look like."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.config import Config
+from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
+from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled, short
+from spark_rank.data.profile import activity_profile, rating_profile
+from spark_rank.data.splits import goes_by_time
 from spark_rank.data.tables import BLOCKS, ITEMS, RATINGS, USERS
+from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+
+_SCRATCH = "scratch/prepare"
 
 
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Gather each user's ratings into one row, in hash order, and mark the training part."""
-    blocks = user_blocks(
-        run.read(RATINGS).select("user", "item", "rating", "timestamp"),
-        run.read(USERS),
-        run.read(ITEMS),
-        seed=config.seed,
-        train_share=config.prepare.train_share,
-        buckets=config.prepare.buckets,
+    """Filter, gather each user's ratings into one row, mark the training part, and profile."""
+    settings = config.prepare
+    ingested = run.record("ingest") or {}
+    users, items = run.read(USERS), run.read(ITEMS)
+    everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
+    ratings, activity, steps = filter_ratings(
+        everything, users, settings, config.seed, _keep_in_scratch(run)
     )
-    users = run.write(BLOCKS, blocks, partition_by=("bucket",))
-    written = spark.read.parquet(run.path(BLOCKS.table))
-    train, total, most = written.agg(
-        F.sum("n_train"), F.sum(F.size("items")), F.max(F.size("items"))
-    ).head() or (0, 0, 0)
+    profile = {
+        **activity_profile(activity),
+        **rating_profile(ratings, ingested["facts"]["rating_scale"]),
+    }
+    _check_times(settings, profile)
+    keys = short(items, ingested["tables"]["items"])
+    blocks = user_blocks(ratings, users, keys, settings, config.seed)
+    # groups made by sorting leave each bucket in the order of its users, as its file shall be
+    with runtime_setting(spark, "spark.sql.execution.useObjectHashAggregateExec", "false"):
+        written = run.write(BLOCKS, blocks, partition_by=("bucket",))
+    run.files.delete(run.path(_SCRATCH))
+    sizes = _sizes(spark.read.parquet(run.path(BLOCKS.table)))
     return StageResult(
-        f"{users:,} users: {train:,} ratings to learn from, {total - train:,} held out",
-        {"blocks": users},
-        {"train_ratings": train, "test_ratings": total - train, "most_ratings_of_a_user": most},
+        f"{written:,} users: {sizes['train_ratings']:,} ratings to learn from, "
+        f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
+        {"blocks": written},
+        {
+            **sizes,
+            "filters": [step.facts() for step in steps],
+            "filters_settled": settled(steps),
+            "profile": profile,
+        },
+    )
+
+
+def _keep_in_scratch(run: Run) -> Keep:
+    def keep(frame: DataFrame, name: str) -> DataFrame:
+        path = run.path(f"{_SCRATCH}/{name}")
+        frame.write.mode("overwrite").parquet(path)
+        return run.spark.read.parquet(path)
+
+    return keep
+
+
+def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
+    missing = profile["without_time"]
+    if goes_by_time(settings) and missing:
+        raise InputDataError(
+            f"prepare.split {settings.split!r} goes by time, but {missing:,} of "
+            f"{profile['ratings']:,} ratings have none: give the column of the time "
+            "(input.columns.timestamp), or split by 'random' or 'k_fold'"
+        )
+
+
+def _sizes(blocks: DataFrame) -> dict[str, int]:
+    size = F.size("ratings")
+    train, total, most, without = blocks.agg(
+        F.sum("n_train"), F.sum(size), F.max(size), F.count_if(F.col("n_train") == size)
+    ).head() or (0, 0, 0, 0)
+    return {
+        "train_ratings": train,
+        "test_ratings": total - train,
+        "most_ratings_of_a_user": most,
+        "users_with_nothing_held_out": without,
+    }
+
+
+def _in_words(settings: PrepareConfig, steps: Sequence[FilterStep]) -> str:
+    if not steps:
+        return ""
+    before, after = steps[0].before, steps[-1].after
+    rounds = max(step.round for step in steps)
+    passed = f" in {rounds} rounds" if rounds > 1 else ""
+    unsettled = "" if settled(steps) or settings.filter_rounds == 1 else ", not settled"
+    return (
+        f"; filters kept {after.ratings:,} of {before.ratings:,} ratings, {after.users:,} of "
+        f"{before.users:,} users, {after.items:,} of {before.items:,} items{passed}{unsettled}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,11 @@ _SCHEMA = "user string, item string, rating double, timestamp bigint"
 # enough users per task to be worth its start
 _USERS_PER_TASK = 500
 
-_SEPARATORS = {"movielens-100k": "\t", "movielens-dat": "::", "csv": ","}
+_SEPARATORS = {"movielens-100k": "\t", "movielens-dat": "::"}
+_HEADERS = {
+    "csv": ("user", "item", "rating", "timestamp"),
+    "movielens-csv": ("userId", "movieId", "rating", "timestamp"),
+}
 
 
 def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -68,13 +73,29 @@ def _unfinished(run: Run, path: str) -> bool:
 def _write(ratings: DataFrame, format_name: str, path: str) -> None:
     if format_name == "parquet":
         SYNTHETIC.apply(ratings).write.mode("overwrite").parquet(path)
-        return
+    elif format_name in _HEADERS:
+        names = dict(zip(ratings.columns, _HEADERS[format_name], strict=True))
+        table = ratings.withColumn("rating", _short_number()).withColumnsRenamed(names)
+        table.write.mode("overwrite").csv(path, header=True)
+    else:
+        native = netflix_text if format_name == "netflix" else _delimited_text(format_name)
+        native(ratings).write.mode("overwrite").text(path)
+
+
+def _delimited_text(format_name: str) -> Callable[[DataFrame], DataFrame]:
     columns = [F.col("user"), F.col("item"), _short_number(), F.col("timestamp").cast("string")]
-    lines = ratings.select(F.concat_ws(_SEPARATORS[format_name], *columns).alias("value"))
-    if format_name == "csv":
-        ratings.withColumn("rating", _short_number()).write.mode("overwrite").csv(path, header=True)
-        return
-    lines.write.mode("overwrite").text(path)
+    separator = _SEPARATORS[format_name]
+    return lambda ratings: ratings.select(F.concat_ws(separator, *columns).alias("value"))
+
+
+def netflix_text(ratings: DataFrame) -> DataFrame:
+    """Return combined files: a movie's heading and ratings are one text, in the order of users."""
+    day = F.date_format(F.timestamp_seconds("timestamp"), "yyyy-MM-dd")
+    line = F.concat_ws(",", "user", _short_number(), day)
+    movies = ratings.groupBy("item").agg(F.array_sort(F.collect_list(line)).alias("lines"))
+    return movies.select(
+        F.concat(F.col("item"), F.lit(":\n"), F.array_join("lines", "\n")).alias("value")
+    )
 
 
 def _short_number() -> F.Column:

@@ -57,7 +57,8 @@ def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
         LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
         for entry in config.train.learners
     )
-    panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()}
+    reviewers = run.read(PANEL).collect() if config.features.kind == "panel" else []
+    panel = {row["user"]: row["feature"] for row in reviewers}
     settings = config.train
     return LearnJob(files, BASELINE_SPECS + specs, panel, settings.min_ratings, settings.margin)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from pyspark.sql import Row, SparkSession
+from block_twins import Rating, split
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.data.blocks import training_part, training_size, user_blocks
+from spark_rank.config import PrepareConfig
+from spark_rank.data.blocks import training_part, user_blocks
+from spark_rank.engine.session import runtime_setting
 
-RATINGS = [
+DEFAULT = PrepareConfig(buckets=4)
+RATINGS: list[Rating] = [
     (user, item, float((user * item) % 5 + 1), 100 * user + item)
     for user in range(12)
     for item in range(0, 3 + 2 * user)
@@ -16,29 +22,31 @@ RATINGS = [
 ] + [(12, 5, 3.0, None)]
 
 
-def blocks(
+def block_frame(
     spark: SparkSession,
     *,
+    ratings: list[Rating] = RATINGS,
+    settings: PrepareConfig = DEFAULT,
     seed: int = 1,
-    buckets: int = 4,
     parts: int = 2,
     shift: int = 0,
-) -> list[Row]:
+) -> DataFrame:
     """Make the blocks; `shift` renumbers users and items, as newcomers would."""
     schema = "user int, item int, rating float, timestamp bigint"
-    numbered = [(u + shift, i + shift, r, t) for u, i, r, t in RATINGS]
-    ratings = spark.createDataFrame(numbered, schema).repartition(parts)
+    numbered = [(u + shift, i + shift, r, t) for u, i, r, t in ratings]
     users = [(f"id{u}", u + shift) for u in range(13)]
     items = [(f"i{i}", i + shift) for i in range(30)]
-    frame = user_blocks(
-        ratings,
+    return user_blocks(
+        spark.createDataFrame(numbered, schema).repartition(parts),
         spark.createDataFrame(users, "user_id string, user int"),
         spark.createDataFrame(items, "item_id string, item int"),
-        seed=seed,
-        train_share=0.5,
-        buckets=buckets,
+        settings,
+        seed,
     )
-    return sorted(frame.collect(), key=lambda row: row["user"])
+
+
+def blocks(spark: SparkSession, **arguments: Any) -> list[Row]:
+    return sorted(block_frame(spark, **arguments).collect(), key=lambda row: row["user"])
 
 
 def test_newcomers_do_not_change_the_split_of_the_others(spark: SparkSession) -> None:
@@ -51,7 +59,7 @@ def test_newcomers_do_not_change_the_split_of_the_others(spark: SparkSession) ->
 def test_every_rating_is_in_its_users_block_once(spark: SparkSession) -> None:
     found = [
         (row["user"], *entry)
-        for row in blocks(spark)
+        for row in blocks(spark, settings=PrepareConfig(timestamps=True))
         for entry in zip(row["items"], row["ratings"], row["timestamps"], strict=True)
     ]
     assert sorted(found, key=lambda e: e[:2]) == sorted(RATINGS, key=lambda e: e[:2])
@@ -62,7 +70,7 @@ def test_partitions_do_not_change_a_block_but_the_seed_does(spark: SparkSession)
     reference = blocks(spark)
     assert blocks(spark, parts=9) == reference
     without = [name for name in reference[0].asDict() if name != "bucket"]
-    other = blocks(spark, buckets=1)
+    other = blocks(spark, settings=PrepareConfig(buckets=1))
     assert [[r[n] for n in without] for r in other] == [[r[n] for n in without] for r in reference]
     assert [r["items"] for r in blocks(spark, seed=2)] != [r["items"] for r in reference]
 
@@ -72,21 +80,41 @@ def test_the_split_is_not_in_the_order_of_items(spark: SparkSession) -> None:
     assert heavy["items"] != sorted(heavy["items"])
 
 
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [
-        (0.5, {1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 101: 51}),
-        (0.9, {1: 1, 2: 1, 3: 2, 10: 9, 11: 10}),
-        (0.01, {1: 1, 2: 1, 100: 1}),
-        (1.0, {1: 1, 2: 2, 7: 7}),
-        (0.55, {200: 110}),
-        (0.07, {100: 7}),
-    ],
-)
-def test_training_sizes(spark: SparkSession, share: float, expected: dict[int, int]) -> None:
-    frame = spark.createDataFrame([(n,) for n in expected], "n int")
-    rows = frame.select("n", training_size(F.col("n"), share).alias("size")).collect()
-    assert {row["n"]: row["size"] for row in rows} == expected
+@pytest.mark.parametrize("by_sorting", ["true", "false"])
+def test_the_way_groups_are_made_changes_no_block(spark: SparkSession, by_sorting: str) -> None:
+    reference = blocks(spark)
+    with runtime_setting(spark, "spark.sql.execution.useObjectHashAggregateExec", by_sorting):
+        assert blocks(spark, parts=1) == blocks(spark, parts=16) == reference
+
+
+def test_a_block_holds_its_split(spark: SparkSession) -> None:
+    names = {item: f"i{item}" for item in range(30)}
+    for settings in (PrepareConfig(), PrepareConfig(split="leave_last", leave_last=2)):
+        timed = [rating for rating in RATINGS if rating[3] is not None]
+        for row in blocks(spark, ratings=timed, settings=settings):
+            own = [rating for rating in timed if rating[0] == row["user"]]
+            train, held_out = split(own, row["user_id"], names, settings, 1)
+            assert row["items"] == [rating[1] for rating in train + held_out]
+            assert row["n_train"] == len(train)
+
+
+def test_times_are_kept_where_wanted(spark: SparkSession) -> None:
+    time_of = {(user, item): time for user, item, _, time in RATINGS}
+    for row in blocks(spark, settings=PrepareConfig(timestamps=True)):
+        assert row["timestamps"] == [time_of[row["user"], item] for item in row["items"]]
+    assert all(row["timestamps"] is None for row in blocks(spark))
+
+
+def test_a_user_without_ratings_has_no_block(spark: SparkSession) -> None:
+    without = [rating for rating in RATINGS if rating[0] != 5]
+    assert {r["user"] for r in blocks(spark, ratings=without)} == set(range(13)) - {5}
+
+
+def test_a_bucket_is_a_partition(spark: SparkSession) -> None:
+    frame = block_frame(spark, settings=PrepareConfig(buckets=7))
+    placed = frame.select("bucket", F.spark_partition_id().alias("partition")).collect()
+    assert all(row["bucket"] == row["partition"] for row in placed)
+    assert len({row["bucket"] for row in placed}) > 1
 
 
 def test_features_see_the_training_part_only(spark: SparkSession) -> None:

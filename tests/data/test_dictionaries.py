@@ -28,3 +28,15 @@ def test_partitioning_and_order_do_not_matter(spark: SparkSession, partitions: i
 
 def test_no_ids_no_numbers(spark: SparkSession) -> None:
     assert numbered(spark, [], 1) == {}
+
+
+def test_known_ids_keep_their_numbers(spark: SparkSession) -> None:
+    known = number_ids(spark.createDataFrame([(i,) for i in IDS[:400]], "id string"), "id", "n")
+    before = {row["id"]: row["n"] for row in known.collect()}
+    for ids, partitions in ((IDS[200:], 2), (IDS[:199:-1], 9)):
+        frame = spark.createDataFrame([(i,) for i in ids], "id string").repartition(partitions)
+        rows = number_ids(frame, "id", "n", known).collect()
+        after = {row["id"]: row["n"] for row in rows}
+        assert len(rows) == len(IDS)
+        assert before.items() <= after.items()
+        assert sorted(after.values()) == list(range(len(IDS)))

@@ -19,7 +19,7 @@ Parsed = list[tuple[Any, ...]]
 
 def parse(spark: SparkSession, path: Path, **settings: Any) -> Parsed:
     config = InputConfig(**settings)
-    rows = with_reason(read_ratings(spark, [str(path)], config), config).collect()
+    rows = with_reason(read_ratings(spark, [str(path)], config).rows, config).collect()
     names = ("user_id", "item_id", "rating", "timestamp", "reason")
     return [tuple(row[name] for name in names) for row in rows]
 
@@ -93,7 +93,7 @@ def test_every_file_of_a_directory_has_its_header(spark: SparkSession, tmp_path:
         write(tmp_path, f"user,item,rating\n{name},i,3\n", name)
     config = InputConfig(format="csv")
     files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
-    rows = with_reason(read_ratings(spark, files, config), config).collect()
+    rows = with_reason(read_ratings(spark, files, config).rows, config).collect()
     assert sorted((row["user_id"], row["reason"]) for row in rows) == [
         ("a.csv", None), ("b.csv", None),
     ]  # fmt: skip
@@ -152,7 +152,7 @@ def test_files_with_other_column_orders_are_read_by_their_own_headers(
     write(tmp_path, "\n\n", "d.csv")
     config = InputConfig(format="csv")
     files = [str(tmp_path / f"{name}.csv") for name in "cabd"]
-    rows = with_reason(read_ratings(spark, files, config), config).collect()
+    rows = with_reason(read_ratings(spark, files, config).rows, config).collect()
     found = sorted((r["user_id"], r["item_id"], r["rating"], r["reason"]) for r in rows)
     assert found == [("u", "i", 3.0, None), ("v", "j", 4.0, None)]
     write(tmp_path, "who,item,rating\nu,i,3\n", "e.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ RNG = np.random.default_rng(3)
 FEATURES = ItemFeatures(
     RNG.normal(size=(N_ITEMS, D)).astype(np.float32),
     RNG.normal(size=N_ITEMS),
+    np.empty((0, D), dtype=np.float32),
     pa.array([f"item {i}" for i in range(N_ITEMS)]),
 )
-FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "item_ids")))
+FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "item_ids")))
 LINEAR = LearnerSpec("linear", "mprank", item_offset=True, params={"C": 2.0})
+DUAL = LearnerSpec("dual", "mprank", item_offset=True, params={"kernel": "rbf", "gamma": 0.3})
 RBF = LearnerSpec("rbf", "mprank", item_offset=False, params={"kernel": "rbf", "gamma": 0.3})
 
 User = tuple[int, list[int], list[float], int]
@@ -142,8 +145,8 @@ def test_one_bad_user_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    huge = ItemFeatures(FEATURES.matrix * np.float32(1e38), FEATURES.offset, FEATURES.item_ids)
-    huge = ItemFeatures(huge.matrix.astype(np.float64) ** 5, huge.offset, huge.item_ids)
+    beyond = (FEATURES.matrix * np.float32(1e38)).astype(np.float64) ** 5
+    huge = replace(FEATURES, matrix=beyond)
     monkeypatch.setattr(learning, "open_distributed", lambda files: huge)
     job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2, margin=1.0)
     (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: huge)
@@ -185,3 +188,37 @@ def test_a_fallback_is_measured_as_its_learner_is() -> None:
     (row,) = out.to_pylist()
     assert (row["status"], row["on_rating_scale"], row["train_msd"]) == ("fallback", False, None)
     assert row["train_misranking"] is not None
+
+
+def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
+    prior = RNG.normal(size=(N_ITEMS + 2, D)).astype(np.float32)
+    features = replace(FEATURES, prior=prior)
+    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, DUAL), {}, min_ratings=2, margin=1.0)
+    (out,) = learn_batches(iter([batch(USERS)]), job, lambda files: features)
+    rows = out.to_pylist()
+    user, items, ratings, n_train = USERS[3]
+    X, y = FEATURES.matrix[items].astype(float), np.array(ratings)
+    rated = items[:n_train]
+    expected = prior[rated].sum(axis=0) / np.sqrt(n_train) + prior[-2] + prior[-1] * np.log(n_train)
+    offset = FEATURES.offset[items] + X @ expected
+    model = MPRank(2.0).fit(X[:n_train], y[:n_train], offset=offset[:n_train])
+    row = row_of(rows, user, "linear")
+    scores = model.decision_function(X[n_train:], offset=offset[n_train:])
+    assert_allclose(row["test_scores"], scores, rtol=1e-5)
+    assert_allclose(row["weights"], model.coef_ + expected, rtol=1e-5)
+    assert_allclose(row["norm"], np.linalg.norm(model.coef_), rtol=1e-6)
+    # a kernel model is scored from its row alone
+    dual = row_of(rows, user, "dual")
+    support = X[:n_train]
+    kernel = Kernel("rbf", 0.3)(X[n_train:], support)
+    rebuilt = (
+        dual["intercept"] + FEATURES.offset[items[n_train:]] + X[n_train:] @ dual["weights"]
+        + kernel @ np.array(dual["dual"])
+    )  # fmt: skip
+    assert_allclose(dual["test_scores"], rebuilt, rtol=1e-4)
+    assert_allclose(dual["weights"], expected, rtol=1e-5)
+    # who has too few ratings falls back to what is expected; the baseline is the item alone
+    cold = row_of(rows, 1, "linear")
+    assert (cold["status"], cold["n_test"]) == ("fallback", 0)
+    assert cold["weights"] is not None
+    assert row_of(rows, user, "item_offset")["weights"] is None

@@ -13,12 +13,14 @@ from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.metrics import pairwise_misranking
 
 NO_FILE = MappedFile("none", "")
-FILES = FeatureFiles(NO_FILE, NO_FILE, NO_FILE)
+FILES = FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE)
 IDS = pa.array([f"i{n}" for n in range(10)])
 
 
 def open_features(files: FeatureFiles) -> ItemFeatures:
-    return ItemFeatures(np.empty((10, 0), np.float32), np.zeros(10), IDS)
+    return ItemFeatures(
+        np.empty((10, 0), np.float32), np.zeros(10), np.empty((0, 0), np.float32), IDS
+    )
 
 
 def job(preference: str = "scores", method: str = "quicksort", top: int | None = None) -> RankJob:

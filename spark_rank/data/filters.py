@@ -1,0 +1,143 @@
+"""Activity groups and density subsets: users and items kept by their numbers of ratings.
+
+The papers' subsets are ``{user_min: 20, user_max: 40}`` (a group of reviewers),
+``{user_min: 150, item_min: 360}`` (Netflix: both thresholds on the same ratings) and
+``{user_min: 200}, {item_min: 10}`` (Book-Crossing: one after the other).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.config import FilterConfig, PrepareConfig
+from spark_rank.errors import InputDataError
+
+# so many numbers are sent to every task; more are joined by sorting
+BROADCAST_ROWS = 2_000_000
+# writes a table under a name and returns what is written: later steps start from there
+Keep = Callable[[DataFrame, str], DataFrame]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """How many ratings every user and every item has: tables ``user, n`` and ``item, n``."""
+
+    by_user: DataFrame
+    by_item: DataFrame
+    users: int
+    items: int
+    ratings: int
+
+
+@dataclass(frozen=True)
+class FilterStep:
+    """What a filter left of what it was given; `user_share` belongs to no round: 0."""
+
+    label: str
+    round: int
+    before: Activity
+    after: Activity
+
+    def facts(self) -> dict[str, Any]:
+        """Return the step as numbers: kept and dropped ratings, users and items."""
+        facts: dict[str, Any] = {"filter": self.label, "round": self.round}
+        for kind in ("ratings", "users", "items"):
+            kept = getattr(self.after, kind)
+            facts |= {kind: kept, f"{kind}_dropped": getattr(self.before, kind) - kept}
+        return facts
+
+
+def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:
+    """Count the ratings of every user and every item; two passes over one column each."""
+    by_user = keep(ratings.groupBy("user").agg(F.count("*").alias("n")), f"{name}_users")
+    by_item = keep(ratings.groupBy("item").agg(F.count("*").alias("n")), f"{name}_items")
+    users = by_user.agg(F.count("*"), F.coalesce(F.sum("n"), F.lit(0))).head() or (0, 0)
+    return Activity(by_user, by_item, users[0], by_item.count(), users[1])
+
+
+def filter_ratings(
+    ratings: DataFrame, users: DataFrame, settings: PrepareConfig, seed: int, keep: Keep
+) -> tuple[DataFrame, Activity, list[FilterStep]]:
+    """Return the ratings that stay, their activity, and what every filter did.
+
+    The filters are applied one after the other, each to what the one before left, and gone
+    through `filter_rounds` times or until a whole round drops nothing. `user_share` of the users
+    that are left is the last step: thresholds are counted on all users, and which users the share
+    holds depends on (seed, user id) alone; a larger share holds those of a smaller one. Every
+    step counts anew, in two passes. Raises `InputDataError` if a filter leaves nothing.
+    """
+    activity = count_activity(ratings, keep, "all")
+    steps: list[FilterStep] = []
+    for number in range(1, settings.filter_rounds + 1 if settings.filters else 1):
+        first = activity
+        for position, entry in enumerate(settings.filters):
+            kept_users, kept_items = _within_bounds(activity, entry)
+            left = _restricted(ratings, activity, kept_users, kept_items)
+            after = count_activity(left, keep, f"round_{number}_filter_{position}")
+            steps.append(FilterStep(entry.label, number, activity, after))
+            _check_not_empty(steps[-1], f"prepare.filters[{position}]")
+            activity = after
+        if activity.ratings == first.ratings:
+            break
+    if settings.user_share < 1.0:
+        chosen = users.where(in_share(F.xxhash64("user_id"), settings.user_share, seed))
+        kept_users = activity.by_user.join(chosen, "user", "left_semi")
+        left = _restricted(ratings, activity, kept_users, activity.by_item)
+        after = count_activity(left, keep, "share")
+        steps.append(FilterStep(f"user_share: {settings.user_share:g}", 0, activity, after))
+        _check_not_empty(steps[-1], "prepare.user_share")
+        activity = after
+    if steps:
+        ratings = _restricted(ratings, activity, activity.by_user, activity.by_item)
+    return ratings, activity, steps
+
+
+def settled(steps: Sequence[FilterStep]) -> bool:
+    """Tell whether the last round of the filters dropped nothing: another would not either."""
+    last = max((step.round for step in steps), default=0)
+    return all(s.before.ratings == s.after.ratings for s in steps if s.round == last > 0)
+
+
+def in_share(user_key: Column, share: float, seed: int) -> Column:
+    """Tell whether a user belongs to the sample: 53 bits of a hash, as a number below the share."""
+    hashed = F.xxhash64(F.lit(seed), F.lit("user_share"), user_key)
+    return F.shiftrightunsigned(hashed, 11) < F.lit(math.ceil(share * 2**53))
+
+
+def short(frame: DataFrame, rows: int) -> DataFrame:
+    """Return the table, marked for broadcast if it is short enough for every task."""
+    return F.broadcast(frame) if rows <= BROADCAST_ROWS else frame
+
+
+def _within_bounds(activity: Activity, entry: FilterConfig) -> tuple[DataFrame, DataFrame]:
+    kept_users = activity.by_user.where(_between(entry.user_min, entry.user_max))
+    return kept_users, activity.by_item.where(_between(entry.item_min, entry.item_max))
+
+
+def _between(least: int | None, most: int | None) -> Column:
+    below = F.lit(True) if most is None else F.col("n") <= most
+    return below if least is None else below & (F.col("n") >= least)
+
+
+def _restricted(
+    ratings: DataFrame, activity: Activity, users: DataFrame, items: DataFrame
+) -> DataFrame:
+    """Return the ratings of these users for these items, which are some of the activity's."""
+    return ratings.join(short(users.select("user"), activity.users), "user", "left_semi").join(
+        short(items.select("item"), activity.items), "item", "left_semi"
+    )
+
+
+def _check_not_empty(step: FilterStep, key: str) -> None:
+    if step.after.ratings == 0:
+        again = f" in round {step.round}" if step.round > 1 else ""
+        raise InputDataError(
+            f"{key} ({step.label}) leaves nothing{again} of {step.before.ratings:,} ratings of "
+            f"{step.before.users:,} users and {step.before.items:,} items: lower its bounds"
+        )

@@ -1,0 +1,119 @@
+"""Text files as lines that know their place: file, split, order, number, heading above."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from spark_rank.data.filesystem import Filesystem, literal
+
+BOM = "\ufeff"
+# a heading is looked up among those of its 4,096 rows: few rows to join, few of them per key
+_CHUNK_BITS = 12
+
+
+def read_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> DataFrame:
+    """Return ``source, block, row, raw, text_ok``: one row per line, blank ones too.
+
+    `block` is where the split of the file begins, in bytes; `row` grows by one from line to line
+    of a split. Together they tell the order of the lines of a file that many tasks read.
+    """
+    value = F.col("value")
+    if encoding == "latin-1":
+        text, readable = F.decode(value.cast("binary"), "ISO-8859-1"), F.lit(True)
+    else:
+        text, readable = F.make_valid_utf8(value), F.is_valid_utf8(value)
+    return spark.read.text([literal(file) for file in files]).select(
+        F.col("_metadata.file_path").alias("source"),
+        F.col("_metadata.file_block_start").alias("block"),
+        F.monotonically_increasing_id().alias("row"),
+        F.rtrim(text, F.lit("\r")).alias("raw"),
+        readable.alias("text_ok"),
+    )
+
+
+def not_blank(lines: DataFrame) -> DataFrame:
+    """Drop the lines that hold nothing."""
+    return lines.where(F.trim("raw") != "")
+
+
+def split_starts(lines: DataFrame) -> DataFrame:
+    """Return ``source, block, first_row, lines_before``: a row per split, one pass over the text.
+
+    `lines_before` counts the lines of the file before the split.
+    """
+    splits = lines.groupBy("source", "block").agg(
+        F.min("row").alias("first_row"), F.count("*").alias("lines")
+    )
+    earlier = (
+        Window.partitionBy("source")
+        .orderBy("block")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    before = F.sum("lines").over(earlier) - F.col("lines")
+    return splits.select("source", "block", "first_row", before.alias("lines_before"))
+
+
+def with_line(rows: DataFrame, starts: DataFrame) -> DataFrame:
+    """Add `line`, the number of the line in its file, from 1."""
+    line = F.col("lines_before") + F.col("row") - F.col("first_row") + 1
+    joined = rows.join(F.broadcast(starts), ["source", "block"], "left")
+    return joined.withColumn("line", line).drop("first_row", "lines_before")
+
+
+def with_heading(lines: DataFrame, heading: Column) -> DataFrame:
+    """Add `own_heading`, and `heading`: that of the nearest heading line above, in the same file.
+
+    `heading` is an expression that is null on other lines. Splits are looked through in parallel;
+    only their headings, a few per thousand lines, are put in order and sent to all tasks. The
+    nearest heading may stand in another split, or be missing (null).
+    """
+    marked = lines.withColumn("own_heading", heading)
+    segments = _segments(marked)
+    chunk = F.shiftright("row", _CHUNK_BITS)
+    place = (
+        (F.col("chunk") == F.col("segment_chunk"))
+        & (F.col("row") >= F.col("start"))
+        & (F.col("row") < F.col("end"))
+    )
+    joined = marked.withColumn("chunk", chunk).join(F.broadcast(segments), place, "left")
+    return joined.drop("chunk", "segment_chunk", "start", "end")
+
+
+def _segments(marked: DataFrame) -> DataFrame:
+    """Return ``segment_chunk, start, end, heading``: which rows stand under which heading."""
+    # one group per heading and one per split for its other lines: a hash table of few entries
+    heading_row = F.when(F.col("own_heading").isNotNull(), F.col("row"))
+    groups = marked.groupBy(
+        "source", "block", heading_row.alias("row"), F.col("own_heading").alias("heading")
+    ).agg(F.min("row").alias("first_row"), F.max("row").alias("last_row"))
+    of_split = Window.partitionBy("source", "block")
+    starts = groups.select(
+        "source",
+        "block",
+        "heading",
+        F.coalesce("row", F.min("first_row").over(of_split)).alias("row"),
+        F.max("last_row").over(of_split).alias("last_row"),
+    )
+    # a split that begins with a heading has two marks at one row: the heading is the second
+    order = ("block", "row", F.col("heading").asc_nulls_first())
+    above = Window.partitionBy("source").orderBy(*order)
+    after = Window.partitionBy("source", "block").orderBy(*order[1:])
+    segments = starts.select(
+        F.col("row").alias("start"),
+        F.coalesce(F.lead("row").over(after), F.col("last_row") + 1).alias("end"),
+        F.last("heading", ignorenulls=True).over(above).alias("heading"),
+    ).where(F.col("start") < F.col("end"))
+    chunks = F.sequence(
+        F.shiftright("start", _CHUNK_BITS), F.shiftright(F.col("end") - 1, _CHUNK_BITS)
+    )
+    return segments.select(F.explode(chunks).alias("segment_chunk"), "start", "end", "heading")
+
+
+def first_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> dict[str, str]:
+    """Return the first line of each file that is not blank; files without any are left out."""
+    filesystem = Filesystem(spark)
+    lines = {file: filesystem.first_lines(file, encoding, 1) for file in files}
+    return {file: found[0].removeprefix(BOM) for file, found in lines.items() if found}

@@ -1,0 +1,75 @@
+"""Names of items: ``u.item``, ``movies.dat``, ``movies.csv``, ``movie_titles.txt``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.data.filesystem import Filesystem
+from spark_rank.data.formats.lines import BOM, not_blank, read_lines
+from spark_rank.errors import ConfigError
+
+_YEAR_AT_END = r"\(([0-9]{4})\)\s*$"
+
+
+@dataclass(frozen=True)
+class TitleFormat:
+    """One format: the pattern of a line, with groups for item, title and (netflix) year."""
+
+    pattern: str
+    encoding: str
+    year_group: int | None = None
+    title_group: int = 2
+
+
+TITLE_FORMATS = {
+    "movielens-dat": TitleFormat(r"^([^:]+)::(.+?)(?:::[^:]*)?$", "latin-1"),
+    "movielens-100k": TitleFormat(r"^([^|]+)\|([^|]+)\|.*$", "latin-1"),
+    # the title may have commas of its own
+    "netflix": TitleFormat(r"^([0-9]+),([0-9]{4}|NULL),(.+)$", "latin-1", 2, 3),
+    "movielens-csv": TitleFormat(r'^([^,]+),("(?:[^"]|"")*"|[^,"]*)(?:,.*)?$', "utf-8"),
+}
+
+
+def read_titles(spark: SparkSession, files: list[str], format_name: str) -> DataFrame:
+    """Return ``item_id, title, year``: a row per line; all three null where it cannot be read.
+
+    The year is the file's own or stands in parentheses at the title's end; else it is null.
+    """
+    known = TITLE_FORMATS[format_name]
+    lines = not_blank(read_lines(spark, files, known.encoding))
+    raw = F.ltrim("raw", F.lit(BOM))
+    title = _unquoted(_group(raw, known, known.title_group))
+    if known.year_group is None:
+        year = F.regexp_extract(title, _YEAR_AT_END, 1)
+    else:
+        year = _group(raw, known, known.year_group)
+    return lines.where(~raw.like("movieId,title%")).select(
+        _group(raw, known, 1).alias("item_id"),
+        title.alias("title"),
+        year.try_cast("int").alias("year"),
+    )
+
+
+def detect_title_format(filesystem: Filesystem, file: str) -> str:
+    """Return the format that the first line of a file is of, or raise `ConfigError`."""
+    lines = filesystem.first_lines(file, "latin-1", 1)
+    for name, known in TITLE_FORMATS.items():
+        if lines and re.match(known.pattern, lines[0]):
+            return name
+    raise ConfigError(
+        f"input.titles: cannot tell the format of {file}: name it with input.titles_format "
+        f"({', '.join(TITLE_FORMATS)})"
+    )
+
+
+def _group(raw: Column, known: TitleFormat, number: int) -> Column:
+    return F.nullif(F.regexp_extract(raw, known.pattern, number), F.lit(""))
+
+
+def _unquoted(text: Column) -> Column:
+    inner = F.regexp_replace(F.regexp_replace(text, '^"|"$', ""), '""', '"')
+    return F.when(text.startswith('"'), inner).otherwise(text)

@@ -1,0 +1,73 @@
+"""Text to ids, ratings and times; what cannot be read becomes null, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+_NUMBER = r"(?i)^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)$"
+_DAY = 86_400
+
+
+def typed(
+    frame: DataFrame,
+    parts: Mapping[str, Column],
+    fields_ok: Column,
+    seconds: Column | None = None,
+    **further: Column,
+) -> DataFrame:
+    """Return the parsed rows that `spark_rank.data.quality` judges.
+
+    `parts` are the texts of user, item, rating and (where there is one) timestamp; `seconds` is
+    the time read from that text, by default `read_seconds` of it.
+    """
+    timestamp = parts.get("timestamp", F.lit(None).cast("string"))
+    time = read_seconds(timestamp) if seconds is None else seconds
+    return frame.select(
+        "source",
+        "block",
+        "row",
+        "raw",
+        "text_ok",
+        fields_ok.alias("fields_ok"),
+        read_identifier(parts["user"]).alias("user_id"),
+        read_identifier(parts["item"]).alias("item_id"),
+        read_number(parts["rating"]).alias("rating"),
+        time.alias("timestamp"),
+        (timestamp.isNull() | time.isNotNull() | (F.trim(timestamp) == "")).alias("timestamp_ok"),
+        *[column.alias(name) for name, column in further.items()],
+    )
+
+
+def read_identifier(text: Column) -> Column:
+    """Return the id as it is written, null for the empty text."""
+    # not trimmed: the ids of the output are those of the input
+    return F.when(text != "", text)
+
+
+def read_number(text: Column) -> Column:
+    """Return a double, null for what is no number (Java would also read ``5d`` and ``0x1p1``)."""
+    # one digit, the rating of most files, needs neither a pattern nor a parser
+    digit = F.ascii(text) - F.lit(ord("0"))
+    trimmed = F.trim(text)
+    return F.when((F.length(text) == 1) & digit.between(0, 9), digit.cast("double")).otherwise(
+        F.when(trimmed.rlike(_NUMBER), trimmed.try_cast("double"))
+    )
+
+
+def read_seconds(text: Column) -> Column:
+    """Return seconds since 1970 from a number or an ISO date or time, else null."""
+    trimmed = F.trim(text)
+    return F.coalesce(
+        trimmed.try_cast("bigint"),
+        read_number(text).try_cast("bigint"),
+        F.unix_timestamp(F.try_to_timestamp(trimmed)),
+    )
+
+
+def read_day(text: Column) -> Column:
+    """Return the seconds since 1970 at the begin of a day written YYYY-MM-DD, else null."""
+    # Spark would take a year alone for its first of January
+    return F.when(F.length(text) == 10, F.unix_date(text.try_cast("date")).cast("bigint") * _DAY)

@@ -1,0 +1,101 @@
+"""Item features of a factor model that is learned from the training ratings of some users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
+
+_BUCKETS = 1 << 30
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What the features stage keeps of a factor model."""
+
+    matrix: NDArray[np.float32]
+    offset: NDArray[np.float64]
+    prior: NDArray[np.float32]
+    n_users: int
+    n_ratings: int
+    noise: float
+    spread: float
+
+
+def sample_users(
+    blocks: DataFrame, *, n_items: int, share: float, max_ratings: int, seed: int
+) -> SampledRatings:
+    """Return the training ratings of a hash sample of users, in the order of the hash.
+
+    The share is lowered where all training ratings together would give more than `max_ratings`.
+    Adding users or items elsewhere does not change who is in the sample at a given share.
+    """
+    total = (blocks.agg(F.sum("n_train")).head() or [0])[0] or 0
+    share = min(share, max_ratings / max(total, 1))
+    draw = F.pmod(F.xxhash64(F.lit(seed), F.lit("factors"), "user_id"), F.lit(_BUCKETS))
+    chosen = (
+        blocks.withColumn("draw", draw)
+        .where(F.col("draw") < F.lit(round(share * _BUCKETS)))
+        .select(
+            "draw",
+            "user_id",
+            F.slice("items", 1, F.col("n_train")).alias("items"),
+            F.slice("ratings", 1, F.col("n_train")).alias("ratings"),
+        )
+        .orderBy("draw", "user_id")
+        .toArrow()
+        .combine_chunks()
+    )
+    return _as_arrays(chosen, n_items)
+
+
+def learn_factors(
+    data: SampledRatings,
+    *,
+    rank: int,
+    rounds: int,
+    seed: int,
+    progress: Callable[[int, float], None] | None = None,
+) -> Factors:
+    """Fit the model and bring it into the form that learners use: whitened, noise 1.
+
+    Ridge regression on these features with ridge 1, starting from the offset and the expected
+    weights, is then the posterior mean under the model. Kernel widths are in the same units:
+    `spread` is the mean squared distance of an item from the middle of all.
+    """
+    model: FactorModel = fit_factor_model(
+        data, rank=rank, rounds=rounds, seed=seed, progress=progress
+    )
+    features, prior = model.whitened()
+    return Factors(
+        matrix=features.astype(np.float32),
+        offset=model.bias,
+        prior=prior.astype(np.float32),
+        n_users=data.n_users,
+        n_ratings=len(data.ratings),
+        noise=model.noise,
+        spread=float(features.var(axis=0).sum()),
+    )
+
+
+def _as_arrays(chosen: pa.Table, n_items: int) -> SampledRatings:
+    def flat(name: str) -> NDArray[np.generic]:
+        column = chosen.column(name)
+        return np.asarray(pa.concat_arrays([c.flatten() for c in column.chunks]).to_numpy())
+
+    if chosen.num_rows == 0:
+        return SampledRatings(
+            np.empty(0, np.int32), np.empty(0), np.zeros(1, dtype=np.int64), n_items
+        )
+    lengths = np.concatenate([c.value_lengths().to_numpy() for c in chosen.column("items").chunks])
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return SampledRatings(
+        flat("items").astype(np.int32), flat("ratings").astype(np.float64), ends, n_items
+    )

@@ -1,0 +1,45 @@
+"""What may come beside the ratings: titles of items, and given feature vectors."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.config import InputConfig
+from spark_rank.data.formats.titles import detect_title_format, read_titles
+from spark_rank.data.tables import GIVEN_FEATURES, ITEMS, TITLES
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.stages.ingest_inputs import files_of
+
+
+def write_titles(settings: InputConfig, run: Run) -> dict[str, int]:
+    """Write the table `titles`, if `input.titles` is set; of several titles the least counts."""
+    if settings.titles is None:
+        return {}
+    files = [info.path for info in files_of("input.titles", settings.titles, run)]
+    name = settings.titles_format or detect_title_format(run.files, files[0])
+    read = read_titles(run.spark, files, name).where("item_id is not null and title is not null")
+    one = read.groupBy("item_id").agg(F.min(F.struct("title", "year")).alias("best"))
+    items = run.spark.read.parquet(run.path(ITEMS.table)).select("item_id", "item")
+    titles = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
+    rows = run.write(TITLES, titles)
+    if rows == 0:
+        raise InputDataError(
+            f"{settings.titles}: no line is a title in the format {name!r}: name another with "
+            "input.titles_format"
+        )
+    return {TITLES.table: rows}
+
+
+def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:
+    """Write the table `given_features`: vectors of equal length, zeros at the end.
+
+    A document that is judged twice has the least of its vectors.
+    """
+    width = good.agg(F.max(F.size("features"))).head()
+    missing = F.lit(width[0] if width else 0) - F.size("features")
+    padded = F.concat("features", F.array_repeat(F.lit(0.0).cast("float"), missing))
+    vectors = good.select("user_id", "item_id", padded.alias("features"))
+    one = vectors.groupBy("user_id", "item_id").agg(F.min("features").alias("features"))
+    return {GIVEN_FEATURES.table: run.write(GIVEN_FEATURES, one)}
