@@ -35,9 +35,8 @@ IntArray = NDArray[np.int64]
 _BIAS_SHRINKAGE = 5.0
 _START_SPREAD = 0.1
 _START_NOISE = 0.8
-# in units of the ratings' variance, or absolute where that is below 1: the second moments are
-# float32, a smaller noise would be their rounding, and without any the precisions overflow
-_LEAST_NOISE = 1e-6
+# relative, of what is computed from float32 second moments
+_ROUNDING = 1e-6
 # ridge of the regression of users on the items they chose, in users' worth of evidence
 _CHOICE_RIDGE = 20.0
 
@@ -162,7 +161,8 @@ class _Estimate:
         self.covariance = np.diag([0.2, *np.ones(rank)])
         self.item_prior = np.diag([1.0, *np.full(rank, 0.05)])
         self.noise = _START_NOISE
-        self.least_noise = _LEAST_NOISE * max(1.0, float(data.ratings.var()))
+        # below it noise is rounding, and at 0 the precisions overflow
+        self.least_noise = _ROUNDING * max(1.0, float(data.ratings.var()))
         self.prior_means = np.zeros((data.n_users, self.width))
         self.weights = np.zeros((data.n_users, self.width))
         self.weight_moments = np.zeros((data.n_users, len(self.rows)), dtype=np.float32)
@@ -247,9 +247,14 @@ class _Estimate:
         self.noise = max(total / len(targets), self.least_noise)
 
     def _unpacked(self, packed: FloatArray) -> FloatArray:
+        """Return the symmetric matrix, its diagonal raised by more than float32 rounds off.
+
+        What shrinks along a direction between the axes would else end with a negative variance.
+        """
         matrix = np.zeros((self.width, self.width))
         matrix[self.rows, self.columns] = packed
         matrix[self.columns, self.rows] = packed
+        matrix[np.diag_indices(self.width)] *= 1.0 + _ROUNDING
         return matrix
 
 

@@ -1,0 +1,416 @@
+"""The factor model is its naive twin, finds what generated the data, and never returns a NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
+
+from spark_rank.errors import InputDataError
+from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
+
+Array = NDArray[Any]
+TINY_ITEMS, UNRATED = 14, 9
+
+
+def sampled(users: list[tuple[Array, Array]], n_items: int) -> SampledRatings:
+    """Join (items, ratings) of every user."""
+    sizes = [len(items) for items, _ in users]
+    return SampledRatings(
+        np.concatenate([items for items, _ in users]).astype(np.int32),
+        np.concatenate([ratings for _, ratings in users]).astype(np.float64),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        n_items,
+    )
+
+
+def tiny(sizes: list[int], seed: int = 3) -> SampledRatings:
+    """Draw users of two camps, of these sizes, and stars; one item is never rated."""
+    rng = np.random.default_rng(seed)
+    rated = np.delete(np.arange(TINY_ITEMS), UNRATED)
+    users = []
+    for user, size in enumerate(sizes):
+        items = rng.choice(rated, size, replace=False)
+        liked = (items + user) % 2 == 0
+        users.append((items, np.where(liked, 4, 2) + rng.integers(-1, 2, size)))
+    return sampled(users, TINY_ITEMS)
+
+
+MIXED = tiny([6, 1, 13, 0, 4, 9, 2, 7, 11, 5, 3, 8])  # one rating, no rating, all items
+ALIKE = tiny([5] * 12)  # the number of ratings tells nothing: columns without a spread
+
+
+def of_user(data: SampledRatings, user: int) -> slice:
+    return slice(int(data.ends[user]), int(data.ends[user + 1]))
+
+
+def prior_mean(choice: Array, items: Array) -> Array:
+    """Add up what `choice` promises, item by item."""
+    total = choice[-2].copy()
+    for item in items:
+        total += choice[item] / np.sqrt(len(items))
+    return total + choice[-1] * np.log(len(items)) if len(items) else total
+
+
+def posterior_mean(model: FactorModel, S: Array, m: Array, items: Array, ratings: Array) -> Array:
+    """Solve for one user's weights under the prior N(m, S)."""
+    Z, target = model.factors[items], ratings - model.mean - model.bias[items]
+    precision = np.linalg.inv(S)
+    right = precision @ m + Z.T @ target / model.noise
+    return np.linalg.solve(precision + Z.T @ Z / model.noise, right)
+
+
+# --- the naive twin ------------------------------------------------------------------------
+
+
+class Twin:
+    """The model as one product: r − mean = a_i·c_u + noise, a = (b, 1, f) and c = (1, w_0, w).
+
+    The 1s are certain (their rows of the covariances are 0), the rest is free. With second
+    moments A = E[aaᵀ] and C = E[ccᵀ], E[(t − a·c)²] = t² − 2t E[a]·E[c] + tr(AC); minimising it
+    over the free part of one vector gives every formula.
+    """
+
+    def __init__(self, data: SampledRatings, start: FactorModel) -> None:
+        n, d = data.n_items, start.factors.shape[1]
+        self.data, self.mean, self.noise, self.S = data, start.mean, start.noise, start.covariance
+        self.a = np.column_stack([start.bias, start.factors])
+        self.a_cov = np.zeros((n, d + 1, d + 1))
+        self.c = np.zeros((data.n_users, d + 1))
+        self.c_cov = np.zeros((data.n_users, d + 1, d + 1))
+        self.m = np.zeros((data.n_users, d))
+        self.item_prior = np.diag([1.0] + [0.05] * (d - 1))
+        self.item_free = np.array([0, *range(2, d + 1)])
+        self.user_free = np.arange(1, d + 1)
+        self.triples = [
+            (user, int(data.items[place]), data.ratings[place] - self.mean)
+            for user in range(data.n_users)
+            for place in range(data.ends[user], data.ends[user + 1])
+        ]
+
+    def run(self, rounds: int) -> None:
+        for _ in range(rounds):
+            self.users()
+            self.choices()
+            self.items()
+
+    def users(self) -> None:
+        for user in range(self.data.n_users):
+            pairs = [(self.a[i], self.a_cov[i], t) for u, i, t in self.triples if u == user]
+            mean, cov = self.posterior(pairs, self.S, self.m[user], self.user_free, 0)
+            self.c[user] = [1.0, *mean]
+            self.c_cov[user][1:, 1:] = cov
+
+    def choices(self) -> None:
+        seen = []
+        for user in range(self.data.n_users):
+            items = self.data.items[of_user(self.data, user)]
+            n = max(len(items), 1)
+            total = np.zeros(self.a.shape[1])
+            for item in items:
+                total += self.a[item] / np.sqrt(n)
+            seen.append([*total, np.log(n)])
+        x = StandardScaler().fit_transform(np.array(seen))
+        w = self.c[:, 1:]
+        ridge = Ridge(alpha=20.0, fit_intercept=False, solver="cholesky").fit(x, w)
+        self.m = ridge.predict(x).reshape(w.shape)  # scikit-learn drops an axis of length 1
+        spreads = [
+            self.c_cov[user][1:, 1:] + np.outer(w[user] - self.m[user], w[user] - self.m[user])
+            for user in range(self.data.n_users)
+        ]
+        self.S = np.mean(spreads, axis=0)
+
+    def items(self) -> None:
+        rated = sorted({i for _, i, _ in self.triples})
+        moments = []
+        for item in rated:
+            pairs = [(self.c[u], self.c_cov[u], t) for u, i, t in self.triples if i == item]
+            zero = np.zeros(len(self.item_free))
+            mean, cov = self.posterior(pairs, self.item_prior, zero, self.item_free, 1)
+            self.a[item, self.item_free] = mean
+            self.a_cov[item][np.ix_(self.item_free, self.item_free)] = cov
+            moments.append(cov + np.outer(mean, mean))
+        self.item_prior = np.mean(moments, axis=0)
+        self.item_prior[0, 1:] = self.item_prior[1:, 0] = 0.0
+        misfits = []
+        for u, i, t in self.triples:
+            A = self.a_cov[i] + np.outer(self.a[i], self.a[i])
+            C = self.c_cov[u] + np.outer(self.c[u], self.c[u])
+            misfits.append(t**2 - 2 * t * self.a[i] @ self.c[u] + np.trace(A @ C))
+        self.noise = float(np.mean(misfits))
+
+    def posterior(
+        self, pairs: list[Any], prior: Array, at: Array, free: Array, one: int
+    ) -> tuple[Array, Array]:
+        """Multiply N(at, prior) with the expected likelihood; `one` is the place of the own 1."""
+        precision = np.linalg.inv(prior)
+        right = precision @ at
+        for other, cov, t in pairs:
+            moment = cov + np.outer(other, other)
+            precision = precision + moment[np.ix_(free, free)] / self.noise
+            right = right + (t * other[free] - moment[free, one]) / self.noise
+        cov = np.linalg.inv(precision)
+        return cov @ right, cov
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+@pytest.mark.parametrize("rounds", [1, 2, 6])
+@pytest.mark.parametrize("data", [MIXED, ALIKE], ids=["mixed", "alike"])
+def test_rounds_of_em_are_those_of_the_naive_twin(
+    data: SampledRatings, rounds: int, rank: int
+) -> None:
+    twin = Twin(data, fit_factor_model(data, rank=rank, rounds=0, seed=5))
+    twin.run(rounds)
+    model = fit_factor_model(data, rank=rank, rounds=rounds, seed=5)
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(model.bias, twin.a[:, 0], **close)
+    np.testing.assert_allclose(model.factors, twin.a[:, 1:], **close)
+    np.testing.assert_allclose(model.covariance, twin.S, **close)
+    np.testing.assert_allclose(model.noise, twin.noise, **close)
+    # `choice` reproduces the prior means that were used
+    for user in range(data.n_users):
+        mean = prior_mean(model.choice, data.items[of_user(data, user)])
+        np.testing.assert_allclose(mean, twin.m[user], **close)
+
+
+def test_the_start_is_the_mean_and_shrunken_biases() -> None:
+    start = fit_factor_model(MIXED, rank=2, rounds=0, seed=5)
+    assert start.mean == pytest.approx(sum(MIXED.ratings) / len(MIXED.ratings))
+    for item in range(TINY_ITEMS):
+        deviations = MIXED.ratings[MIXED.items == item] - start.mean
+        assert start.bias[item] == pytest.approx(deviations.sum() / (len(deviations) + 5))
+
+
+# --- data from the model -------------------------------------------------------------------
+
+
+@dataclass
+class World:
+    """Ratings drawn from the model, split in two, and the noise they were drawn with."""
+
+    train: SampledRatings
+    test: SampledRatings
+    noise: float
+
+
+def draw_world(seed: int, n_train: int, *, choosiness: float, rank: int = 2) -> World:
+    """Draw 400 users and 150 items; who is choosy rates what he or she will like."""
+    rng = np.random.default_rng(seed)
+    n_users, n_items, noise = 400, 150, 0.5
+    factors = rng.normal(0, 1, (n_items, rank))
+    bias = rng.normal(0, 0.5, n_items)
+    train, test = [], []
+    for _ in range(n_users):
+        level, taste = rng.normal(0, 0.4), rng.normal(0, 0.7, rank)
+        liking = factors @ taste
+        keys = choosiness * liking + rng.gumbel(size=n_items)
+        chosen = rng.permutation(np.argsort(-keys)[: n_train + 10])
+        mean = 3.5 + bias[chosen] + level + liking[chosen]
+        ratings = mean + rng.normal(0, np.sqrt(noise), len(chosen))
+        train.append((chosen[:n_train], ratings[:n_train]))
+        test.append((chosen[n_train:], ratings[n_train:]))
+    return World(sampled(train, n_items), sampled(test, n_items), noise)
+
+
+def held_out_error(world: World, model: FactorModel, S: Array, means: Array) -> float:
+    """Return the mean squared error of every user's posterior mean on the held-out ratings."""
+    errors = []
+    for user in range(world.train.n_users):
+        own, other = of_user(world.train, user), of_user(world.test, user)
+        items, ratings = world.train.items[own], world.train.ratings[own]
+        w = posterior_mean(model, S, means[user], items, ratings)
+        items = world.test.items[other]
+        predicted = model.mean + model.bias[items] + model.factors[items] @ w
+        errors.append((world.test.ratings[other] - predicted) ** 2)
+    return float(np.concatenate(errors).mean())
+
+
+def prior_means(model: FactorModel, data: SampledRatings) -> Array:
+    return np.array(
+        [prior_mean(model.choice, data.items[of_user(data, u)]) for u in range(data.n_users)]
+    )
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_noise_and_held_out_ratings_are_recovered(rank: int) -> None:
+    world = draw_world(1, 40, choosiness=0.0, rank=rank)
+    model = fit_factor_model(world.train, rank=rank, rounds=30, seed=0)
+    # 16,000 ratings: the standard error of a variance is 0.011 of it; the rest is the estimation
+    assert model.noise == pytest.approx(world.noise, rel=0.08)
+    # the same model without factors: biases of items and levels of users
+    plain = fit_factor_model(world.train, rank=0, rounds=30, seed=0)
+    excess, plain_excess = (
+        held_out_error(world, m, m.covariance, prior_means(m, world.train)) - world.noise
+        for m in (model, plain)
+    )
+    assert excess < 0.2 * plain_excess
+
+
+def gain_of_choices(choosiness: float, seed: int) -> float:
+    """Return which part of the avoidable error prior means avoid.
+
+    Compared is the best normal prior of the same weights that does not look at choices. Twenty
+    ratings of every user are enough for these factors; from three there is nothing to learn.
+    """
+    world = draw_world(seed, 20, choosiness=choosiness)
+    model = fit_factor_model(world.train, rank=2, rounds=30, seed=0)
+    means = prior_means(model, world.train)
+    same = np.broadcast_to(means.mean(axis=0), means.shape)
+    marginal = model.covariance + np.cov(means.T, bias=True)
+    informed = held_out_error(world, model, model.covariance, means) - world.noise
+    return 1.0 - informed / (held_out_error(world, model, marginal, same) - world.noise)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_choices_help_when_they_tell_of_taste(seed: int) -> None:
+    assert gain_of_choices(1.5, seed) > 0.05
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_choices_do_no_harm_when_they_tell_nothing(seed: int) -> None:
+    assert gain_of_choices(0.0, seed) > -0.01
+
+
+# --- the prior's own metric ----------------------------------------------------------------
+
+
+def test_whitened_factors_carry_the_prior() -> None:
+    model = fit_factor_model(MIXED, rank=3, rounds=4, seed=2)
+    phi, _ = model.whitened()
+    expected = model.factors @ model.covariance @ model.factors.T / model.noise
+    np.testing.assert_allclose(phi @ phi.T, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_ridge_one_on_whitened_factors_is_the_posterior_mean() -> None:
+    model = fit_factor_model(MIXED, rank=3, rounds=4, seed=2)
+    phi, choice = model.whitened()
+    for user in range(MIXED.n_users):
+        own = of_user(MIXED, user)
+        items, ratings = MIXED.items[own], MIXED.ratings[own]
+        w = posterior_mean(model, model.covariance, prior_mean(model.choice, items), items, ratings)
+        v = prior_mean(choice, items)
+        if len(items):
+            target = ratings - model.mean - model.bias[items] - phi[items] @ v
+            v = v + Ridge(alpha=1.0, fit_intercept=False).fit(phi[items], target).coef_
+        np.testing.assert_allclose(phi @ v, model.factors @ w, rtol=1e-8, atol=1e-9)
+
+
+# --- the same bits, and the edges ----------------------------------------------------------
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    before = numba.get_num_threads()
+    numba.set_num_threads(number)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def assert_same_bits(a: FactorModel, b: FactorModel) -> None:
+    for left, right in zip(astuple(a), astuple(b), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def assert_finite(model: FactorModel) -> None:
+    for part in (*astuple(model), *model.whitened()):
+        assert np.isfinite(part).all()
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread is all there is")
+def test_the_number_of_threads_changes_no_bit() -> None:
+    data = draw_world(4, 20, choosiness=0.5).train
+    with threads(1):
+        alone = fit_factor_model(data, rank=3, rounds=4, seed=1)
+    with threads(2):
+        together = fit_factor_model(data, rank=3, rounds=4, seed=1)
+    assert_same_bits(alone, together)
+
+
+def test_a_seed_is_a_result_and_another_seed_another() -> None:
+    first, again, other = (fit_factor_model(MIXED, rank=2, rounds=3, seed=s) for s in (1, 1, 2))
+    assert_same_bits(first, again)
+    assert not np.allclose(first.factors, other.factors)
+
+
+def test_progress_is_told_every_round() -> None:
+    told: list[tuple[int, float]] = []
+    model = fit_factor_model(
+        MIXED, rank=2, rounds=3, seed=1, progress=lambda *now: told.append(now)
+    )
+    assert told == list(zip([1, 2, 3], model.noise_path, strict=True))
+    assert model.noise == model.noise_path[-1]
+
+
+def test_unrated_items_have_no_bias_and_no_factors() -> None:
+    model = fit_factor_model(MIXED, rank=2, rounds=5, seed=1)
+    assert model.bias[UNRATED] == 0.0
+    np.testing.assert_array_equal(model.factors[UNRATED], [1.0, 0.0, 0.0])
+    rated = np.delete(np.arange(TINY_ITEMS), UNRATED)
+    assert (model.bias[rated] != 0).all()
+    assert (model.factors[rated] != 0).all()
+
+
+def test_more_unrated_items_change_nothing_for_rated_ones() -> None:
+    ratings, items = MIXED.ratings, np.where(MIXED.items < UNRATED, MIXED.items, MIXED.items - 1)
+    data = SampledRatings(items.astype(np.int32), ratings, MIXED.ends, TINY_ITEMS - 1)
+    longer = SampledRatings(data.items, ratings, data.ends, TINY_ITEMS + 20)
+    model, wide = (fit_factor_model(d, rank=2, rounds=5, seed=1) for d in (data, longer))
+    np.testing.assert_allclose(wide.factors[: TINY_ITEMS - 1], model.factors, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(wide.covariance, model.covariance, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(wide.choice[-2:], model.choice[-2:], rtol=1e-9, atol=1e-9)
+
+
+def test_one_user_with_one_rating_is_enough() -> None:
+    one = sampled([(np.array([2]), np.array([4.0]))], 5)
+    model = fit_factor_model(one, rank=2, rounds=20, seed=1)
+    assert_finite(model)
+    assert model.mean == 4.0
+    np.testing.assert_array_equal(model.bias, 0.0)
+
+
+@pytest.mark.parametrize("value", [3.0, 0.0, -1e6])
+def test_equal_ratings_are_predicted_as_they_are(value: float) -> None:
+    data = SampledRatings(MIXED.items, np.full(len(MIXED.items), value), MIXED.ends, MIXED.n_items)
+    model = fit_factor_model(data, rank=2, rounds=150, seed=1)
+    assert_finite(model)
+    assert model.mean == value
+    np.testing.assert_array_equal(model.bias, 0.0)
+    np.testing.assert_allclose(prior_means(model, data), 0.0, atol=1e-12)
+    assert model.noise == 1e-6
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_ratings_without_an_error_keep_a_least_noise(unit: float) -> None:
+    rng = np.random.default_rng(6)
+    factors, tastes = rng.normal(size=60), rng.normal(size=80)
+    users = []
+    for taste in tastes:
+        items = rng.choice(60, 30, replace=False)
+        users.append((items, unit * (3.0 + taste * factors[items])))
+    data = sampled(users, 60)
+    model = fit_factor_model(data, rank=1, rounds=100, seed=1)
+    assert_finite(model)
+    assert (model.noise_path >= 1e-6 * data.ratings.var()).all()
+    assert model.noise < 1e-3 * data.ratings.var()
+
+
+def test_more_factors_than_there_are_keep_a_proper_prior() -> None:
+    model = fit_factor_model(draw_world(7, 20, choosiness=0.0).train, rank=6, rounds=60, seed=1)
+    assert_finite(model)
+    assert (np.linalg.eigvalsh(model.covariance) > 0).all()
+
+
+def test_no_ratings_at_all_are_refused() -> None:
+    nobody = SampledRatings(np.zeros(0, np.int32), np.zeros(0), np.zeros(3, np.int64), 4)
+    with pytest.raises(InputDataError, match="no ratings to learn item factors from"):
+        fit_factor_model(nobody, rank=2, rounds=3, seed=1)
