@@ -42,7 +42,7 @@ COLUMNS = tuple(
     if column.name == name
 )
 FACTS = BoundFacts(dict.fromkeys(LEARNERS, "mprank"), 100.0, 4.0, 2.0, 1.0, 0.05)
-MEASURES = Measures(10, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), FACTS)
+MEASURES = Measures(10, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), None, FACTS)
 STATISTICS = Statistics(GROUPS.names(), 0.95, 0, {"stability": 16.0, "margin": 1.0})
 HYPERPARAMETERS = '{"C": 0.1, "ridge": "per-example", "rbf_weight": 1.0}'
 

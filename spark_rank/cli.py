@@ -19,7 +19,7 @@ STAGES = {
     "synthesize": ("write a generated, Netflix-shaped data set", ("synthesize",)),
     "ingest": ("read raw ratings, number users and items, set unusable rows aside", ("input",)),
     "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
-    "features": ("make item features: a panel of reviewers, and the item offset", ("features",)),
+    "features": ("make item features: learned factors, or a panel of reviewers", ("features",)),
     "train": ("learn one model per user", ("train",)),
     "evaluate": (
         "compute metrics per user, their distributions, comparisons, ROC curves and bounds",

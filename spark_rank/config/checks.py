@@ -12,6 +12,7 @@ from spark_rank.learners import BASELINES, PER_USER, REGISTRY
 from spark_rank.learners.errors import LearnerError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MAX_GROUPS = 50
 _GLOB_SIGNS = "*?[]{}"
 _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
@@ -98,6 +99,8 @@ def _check_evaluate(config: Config, source: str) -> None:
         raise ConfigError(
             f"{source}: evaluate.activity: {starts} must be ascending numbers of ratings, from 1"
         )
+    if len(starts) > _MAX_GROUPS:
+        raise ConfigError(f"{source}: evaluate.activity: at most {_MAX_GROUPS} groups can be shown")
 
 
 def _check_rank(config: Config, source: str) -> None:

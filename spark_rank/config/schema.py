@@ -177,10 +177,13 @@ class FeaturesConfig:
         at_least=1,
     )
     panel_size: int = setting(
-        100, "number of reference reviewers: the most active users", at_least=1, at_most=10_000
+        100,
+        "panel: number of reference reviewers, the most active users",
+        at_least=1,
+        at_most=10_000,
     )
     offset_shrinkage: float = setting(
-        10.0, "ratings' worth of evidence that pulls an item's offset to 0", at_least=0.0
+        10.0, "panel: ratings' worth of evidence that pulls an item's offset to 0", at_least=0.0
     )
 
 
@@ -207,7 +210,7 @@ class TrainConfig:
         [LearnerConfig()], "the learners, trained in one pass beside the two baselines"
     )
     min_ratings: int = setting(
-        3, "users with fewer training ratings fall back to the item offset", at_least=2
+        3, "users with fewer training ratings fall back to what is expected of them", at_least=2
     )
     margin: float = setting(
         1.0, "difference of scores below which the margin loss counts a pair in part", above=0.0
@@ -276,7 +279,7 @@ class TheoremsConfig:
     """The theorems of preference-based ranking as an experiment."""
 
     trials: int = setting(
-        200, "random tournaments per size and theorem", at_least=2, at_most=1_000_000
+        200, "random tournaments per size and theorem", at_least=10, at_most=1_000_000
     )
 
 

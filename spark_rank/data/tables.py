@@ -136,9 +136,7 @@ ITEM_FEATURES = Contract(
     (
         Column("item_id", "string", "id as in the input"),
         Column("item", "int", "dense item number"),
-        Column(
-            "offset", "double", "item offset: how far its ratings lie above others, shrunken"
-        ),
+        Column("offset", "double", "item offset: how far its ratings lie above others, shrunken"),
         Column("features", "array<float>", "whitened factors, or the panel's ratings"),
     ),
 )
@@ -169,6 +167,7 @@ MODELS = Contract(
         Column("support_items", "array<string>", "items of the dual coefficients"),
         Column("dual", "array<float>", "dual coefficients of a kernel model"),
         Column("norm", "double", "norm of the learned function in its kernel's space"),
+        Column("expected_norm", "double", "norm of the expected weights; null without"),
         Column("train_msd", "double", "mean squared difference on the training ratings"),
         Column("train_m1d", "double", "mean 1-norm difference on the training ratings"),
         Column("train_misranking", "double", "pairwise misranking on the training ratings"),
@@ -357,7 +356,7 @@ THEOREMS = Contract(
         Column("ci_low", "double", "lower end of its interval"),
         Column("ci_high", "double", "upper end of its interval"),
         Column("reference", "double", "what the theory says"),
-        Column("holds", "boolean", "whether the interval agrees with the theory"),
+        Column("holds", "boolean", "whether the interval agrees with the theory; null: undecided"),
     ),
 )
 

@@ -40,7 +40,7 @@ class BoundFacts:
 def bound_columns(batch: pa.RecordBatch, facts: BoundFacts) -> dict[str, NDArray[np.float64]]:
     """Return both bounds for a batch of models; NaN where a model has none."""
     names = ("learner", "status", "kernel", "gamma", "hyperparameters", "uses_offset", "n_train",
-             "norm", "train_msd", "train_margin_loss")  # fmt: skip
+             "norm", "expected_norm", "train_msd", "train_margin_loss")  # fmt: skip
     columns = [batch.column(name).to_pylist() for name in names]
     stability = np.full(batch.num_rows, np.nan)
     margin = np.full(batch.num_rows, np.nan)
@@ -66,7 +66,11 @@ def _stability(model: Mapping[str, Any], kappa_squared: float, facts: BoundFacts
     """
     m = model["n_train"]
     C = _trade_off(model["hyperparameters"], m)
-    spread = facts.rating_range + (facts.offset_range if model["uses_offset"] else 0.0)
+    spread = facts.rating_range
+    if model["uses_offset"]:
+        # what is expected of the user adds at most its norm times ‖x‖, on both sides
+        expected = model["expected_norm"] or 0.0
+        spread += facts.offset_range + 2.0 * np.sqrt(facts.squared_radius) * expected
     M = spread * (1.0 + np.sqrt(kappa_squared * C))
     if not np.isfinite(M**4 * C * kappa_squared):
         return np.nan  # an absurd C: the bound is beyond all numbers

@@ -177,6 +177,7 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
             "on_rating_scale": spec.on_rating_scale,
             "test_scores": scores[problem.test],
             "norm": _norm(learner, scores, problem, offset),
+            "expected_norm": None if expected is None else float(np.linalg.norm(expected)),
             **training_metrics(
                 scores[problem.train],
                 problem.ratings[problem.train],

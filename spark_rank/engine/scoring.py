@@ -29,7 +29,8 @@ HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall"
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
 # what a worker needs of the models
 SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_test",
-          "hyperparameters", "kernel", "gamma", "uses_offset", "norm", "train_msd", "train_m1d",
+          "hyperparameters", "kernel", "gamma", "uses_offset", "norm", "expected_norm",
+          "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
           "test_scores")  # fmt: skip
 
@@ -54,6 +55,7 @@ class Measures:
     relevant_from: float
     epsilon: float
     levels: tuple[float, ...] | None
+    cuts: tuple[float, ...] | None
     bounds: BoundFacts
 
 
@@ -85,6 +87,7 @@ def evaluate_batches(
             relevant_from=measures.relevant_from,
             epsilon=measures.epsilon,
             levels=measures.levels,
+            cuts=measures.cuts,
         )  # fmt: skip
         yield _metric_rows(batch, metrics | bound_columns(batch, measures.bounds))
 

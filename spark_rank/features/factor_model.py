@@ -19,13 +19,14 @@ Koren: Factorization Meets the Neighborhood, KDD 2008 (what the choice of items 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
 
 from spark_rank.errors import InputDataError
 
@@ -33,8 +34,12 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _BIAS_SHRINKAGE = 5.0
-_START_SPREAD = 0.1
-_START_NOISE = 0.8
+# at the start, in standard deviations of the ratings
+_START_SPREAD = 0.05
+_START_NOISE = 0.2
+_START_LEVEL = 0.05
+_START_BIAS = 0.25
+_START_FACTORS = 0.0125
 # relative, of what is computed from float32 second moments
 _ROUNDING = 1e-6
 # ridge of the regression of users on the items they chose, in users' worth of evidence
@@ -105,9 +110,10 @@ def fit_factor_model(
 ) -> FactorModel:
     """Estimate the model in `rounds` rounds of EM, each O(ratings · rank² + users · rank³).
 
-    The result depends on the data and the seed alone, not on the number of threads. Items without
-    a rating get bias 0 and zero factors. Ratings that are all equal, or that factors explain
-    without an error, end at a least noise of a millionth of their variance (of 1 if that is more).
+    The result depends on the data and the seed alone, not on the number of threads, and the unit
+    of the ratings is only a unit. Items without a rating get bias 0 and zero factors. Ratings that
+    are all equal, or that factors explain without an error, end at a least noise of a millionth of
+    their variance (of 1 if they are equal).
 
     Raises
     ------
@@ -116,22 +122,25 @@ def fit_factor_model(
     """
     if len(data.ratings) == 0:
         raise InputDataError("no ratings to learn item factors from: sample more users")
-    estimate = _Estimate(data, rank, seed)
+    unit = float(data.ratings.std()) or 1.0
     path = []
-    for number in range(rounds):
-        estimate.update_users()
-        estimate.update_choice()
-        estimate.update_items()
-        path.append(estimate.noise)
-        if progress is not None:
-            progress(number + 1, estimate.noise)
+    # sums of BLAS depend on how many threads share them
+    with threadpool_limits(1, user_api="blas"):
+        estimate = _Estimate(replace(data, ratings=data.ratings / unit), rank, seed)
+        for number in range(rounds):
+            estimate.update_users()
+            estimate.update_choice()
+            estimate.update_items()
+            path.append(estimate.noise * unit**2)
+            if progress is not None:
+                progress(number + 1, path[-1])
     return FactorModel(
-        estimate.mean,
-        estimate.bias,
+        estimate.mean * unit,
+        estimate.bias * unit,
         estimate.factors,
-        estimate.covariance,
-        estimate.noise,
-        estimate.choice,
+        estimate.covariance * unit**2,
+        estimate.noise * unit**2,
+        estimate.choice * unit,
         np.array(path),
     )
 
@@ -158,11 +167,11 @@ class _Estimate:
         self.first = np.flatnonzero(self.columns == 0)  # the packed places of E[x_0 x]
         self.factor_moments = self.factors[:, self.rows] * self.factors[:, self.columns]
         self.bias_together = np.zeros((data.n_items, self.width))
-        self.covariance = np.diag([0.2, *np.ones(rank)])
-        self.item_prior = np.diag([1.0, *np.full(rank, 0.05)])
+        self.covariance = np.diag([_START_LEVEL, *np.ones(rank)])
+        self.item_prior = np.diag([_START_BIAS, *np.full(rank, _START_FACTORS)])
         self.noise = _START_NOISE
         # below it noise is rounding, and at 0 the precisions overflow
-        self.least_noise = _ROUNDING * max(1.0, float(data.ratings.var()))
+        self.least_noise = _ROUNDING
         self.prior_means = np.zeros((data.n_users, self.width))
         self.weights = np.zeros((data.n_users, self.width))
         self.weight_moments = np.zeros((data.n_users, len(self.rows)), dtype=np.float32)

@@ -10,10 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from threadpoolctl import threadpool_limits
 
 from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
 
 _BUCKETS = 1 << 30
+_MOMENT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,22 @@ class Factors:
     spread: float
 
 
+def most_users(rank: int) -> int:
+    """Return how many users' second moments, held twice as float32, fit the driver's budget."""
+    size = (rank + 1) * (rank + 2) // 2
+    return max(_MOMENT_BYTES // (8 * size), 1)
+
+
 def sample_users(
-    blocks: DataFrame, *, n_items: int, share: float, max_ratings: int, seed: int
+    blocks: DataFrame, *, n_items: int, share: float, max_ratings: int, max_users: int, seed: int
 ) -> SampledRatings:
     """Return the training ratings of a hash sample of users, in the order of the hash.
 
-    The share is lowered where all training ratings together would give more than `max_ratings`.
+    The share is lowered where all would be more than about `max_ratings` or `max_users`.
     Adding users or items elsewhere does not change who is in the sample at a given share.
     """
-    total = (blocks.agg(F.sum("n_train")).head() or [0])[0] or 0
-    share = min(share, max_ratings / max(total, 1))
+    users, total = blocks.agg(F.count("*"), F.sum("n_train")).head() or (0, 0)
+    share = min(share, max_ratings / max(total or 0, 1), max_users / max(users, 1))
     draw = F.pmod(F.xxhash64(F.lit(seed), F.lit("factors"), "user_id"), F.lit(_BUCKETS))
     chosen = (
         blocks.withColumn("draw", draw)
@@ -73,7 +81,8 @@ def learn_factors(
     model: FactorModel = fit_factor_model(
         data, rank=rank, rounds=rounds, seed=seed, progress=progress
     )
-    features, prior = model.whitened()
+    with threadpool_limits(1, user_api="blas"):
+        features, prior = model.whitened()
     return Factors(
         matrix=features.astype(np.float32),
         offset=model.bias,

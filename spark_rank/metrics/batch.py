@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
-from spark_rank.metrics.ranks import nearest_level, rank_errors, rating_levels
+from spark_rank.metrics.ranks import interval_of, nearest_level, rank_errors, rating_levels
 from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
 from spark_rank.metrics.roc import area_under_curve, interpolate_curve
 from spark_rank.metrics.top import discounted_gain_ratio, top_rates
@@ -69,6 +69,7 @@ def batch_metrics(
     relevant_from: float,
     epsilon: float,
     levels: ArrayLike | None,
+    cuts: ArrayLike | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Return every metric of `BATCH_METRICS` by name, one entry per user; NaN where undefined.
 
@@ -94,6 +95,8 @@ def batch_metrics(
     levels
         The ascending levels of the rating scale; None makes rank_loss and exact_rank NaN. The
         rank of a score or rating is its nearest level; half way it is the lower one.
+    cuts
+        Of a scale that was cut: where each level but the first begins. They decide the ranks then.
     """
     values, targets, limits = _checked_batch(scores, ratings, ends)
     scales = np.array(on_rating_scale, dtype=np.bool_)
@@ -108,6 +111,7 @@ def batch_metrics(
     if np.isnan(relevant_from):
         raise ValueError("relevant_from must be a number")
     scale = np.empty(0) if levels is None else rating_levels(levels)
+    starts = np.empty(0) if cuts is None else rating_levels(cuts)
     table = np.full((len(BATCH_METRICS), len(scales)), np.nan)
     _measure_users(
         values,
@@ -118,6 +122,7 @@ def batch_metrics(
         float(relevant_from),
         float(epsilon),
         scale,
+        starts,
         table,
     )
     return dict(zip(BATCH_METRICS, table, strict=True))
@@ -178,6 +183,7 @@ def _measure_users(
     relevant_from: float,
     epsilon: float,
     levels: FloatArray,
+    cuts: FloatArray,
     table: FloatArray,
 ) -> None:
     """Fill the metrics × users table, which comes full of NaN."""
@@ -188,7 +194,7 @@ def _measure_users(
         if on_rating_scale[user]:
             table[_HMP1, user] = costs[HMP1]
             table[_HMP2, user] = costs[HMP2]
-            _measure_distances(h, y, epsilon, levels, table[:, user])
+            _measure_distances(h, y, epsilon, levels, cuts, table[:, user])
 
 
 @njit(cache=True)
@@ -216,7 +222,12 @@ def _measure_order(
 
 @njit(cache=True)
 def _measure_distances(
-    h: FloatArray, y: FloatArray, epsilon: float, levels: FloatArray, column: FloatArray
+    h: FloatArray,
+    y: FloatArray,
+    epsilon: float,
+    levels: FloatArray,
+    cuts: FloatArray,
+    column: FloatArray,
 ) -> None:
     """Write what holds scores against ratings: one sort of the residuals, and O(m log k)."""
     residuals = h - y
@@ -227,8 +238,12 @@ def _measure_distances(
         costs = sorted_insensitive_costs(descending, epsilon)
         column[_SVR1] = costs[0]
         column[_SVR2] = costs[1]
-    if len(levels) > 0:
-        errors = rank_errors(nearest_level(h, levels), nearest_level(y, levels))
+    if len(levels) > 0 or len(cuts) > 0:
+        if len(cuts) > 0:
+            predicted, ranks = interval_of(h, cuts), interval_of(y, cuts)
+        else:
+            predicted, ranks = nearest_level(h, levels), nearest_level(y, levels)
+        errors = rank_errors(predicted, ranks)
         column[_RANK_LOSS] = errors[0]
         column[_EXACT_RANK] = errors[1]
 

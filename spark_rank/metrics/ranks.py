@@ -76,3 +76,9 @@ def nearest_level(values: FloatArray, levels: FloatArray) -> IntArray:
             above -= 1
         nearest[i] = above
     return nearest
+
+
+@njit(cache=True)
+def interval_of(values: FloatArray, cuts: FloatArray) -> IntArray:
+    """Return for every value how many of the ascending cuts it reaches: its interval, from 0."""
+    return np.searchsorted(cuts, values, "right").astype(np.int64)

@@ -30,7 +30,8 @@ class TheoremRow:
     ci_low, ci_high : 99.9 % interval of `measured`; None where it is not a mean.
     reference : what the theorem says.
     holds : an equality's reference lies in the interval; a bound lies beyond the interval; an
-        enumerated value or a fit reaches the reference.
+        enumerated value or a fit reaches the reference. None where the trials do not decide it:
+        a bound within the interval, or nothing to measure.
     """
 
     theorem: str
@@ -42,7 +43,7 @@ class TheoremRow:
     ci_low: float | None
     ci_high: float | None
     reference: float
-    holds: bool
+    holds: bool | None
 
 
 def equality(
@@ -50,8 +51,10 @@ def equality(
 ) -> TheoremRow:
     """Return the row of a theorem that says the mean, or ratio of means, is `reference`."""
     interval = _interval(*sample)
-    holds = interval is not None and interval[1] - _ROUNDING <= reference <= interval[2] + _ROUNDING
     mean, low, high = interval or (None, None, None)
+    holds = None
+    if low is not None and high is not None:
+        holds = low - _ROUNDING <= reference <= high + _ROUNDING
     return TheoremRow(theorem, kind, n, k, len(sample[0]), mean, low, high, reference, holds)
 
 
@@ -60,8 +63,11 @@ def at_most(
 ) -> TheoremRow:
     """Return the row of a theorem that says the ratio of means is at most `reference`."""
     interval = _interval(*sample)
-    holds = interval is not None and interval[2] <= reference + _ROUNDING
     mean, low, high = interval or (None, None, None)
+    holds = None
+    if low is not None and high is not None:
+        beyond, within = low > reference + _ROUNDING, high <= reference + _ROUNDING
+        holds = True if within else False if beyond else None
     return TheoremRow(theorem, kind, n, k, len(sample[0]), mean, low, high, reference, holds)
 
 

@@ -10,6 +10,7 @@ from spark_rank.report.page import Cell, Section, Table
 Rows = Sequence[Mapping[str, Any]]
 
 _SHOWN_ITEMS = 25
+_VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
 def order_section(order: Rows, facts: Mapping[str, Any]) -> Section:
@@ -56,7 +57,7 @@ def theorems_section(theorems: Rows) -> Section:
             Cell("–" if row["k"] is None else str(row["k"])),
             Cell(_measured(row)),
             Cell(f"{row['reference']:.4g}"),
-            Cell("yes" if row["holds"] else "no", best=bool(row["holds"])),
+            Cell(_VERDICTS[row["holds"]], best=bool(row["holds"])),
         ]
         for row in theorems
     ]

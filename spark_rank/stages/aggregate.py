@@ -12,11 +12,10 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import AGGREGATE, BLOCKS, ITEMS, MAJORITIES, RATINGS, TITLES
+from spark_rank.data.tables import AGGREGATE, BLOCKS, ITEMS, MAJORITIES, TITLES
 from spark_rank.engine.majority_counts import rating_majorities
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.errors import InputDataError
 from spark_rank.preference import Aggregation, aggregate_majorities, kemeny_score
 
 Row = dict[str, Any]
@@ -29,8 +28,6 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Count pairwise majorities in Spark, then order the few items on the driver."""
     settings = config.aggregate
     items = _most_rated(run, settings.items)
-    if len(items) < 2:
-        raise InputDataError("aggregate: there are fewer than two rated items to put in order")
     dense = np.array([item["item"] for item in items], dtype=np.int64)
     majorities = rating_majorities(run.read(BLOCKS), dense)
     found = aggregate_majorities(
@@ -56,11 +53,11 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _most_rated(run: Run, limit: int) -> list[Row]:
-    """Return the most rated items, ties by id; their order breaks ties later on."""
+    """Return the most rated items of the blocks, ties by id; their order breaks ties later on."""
+    zipped = F.arrays_zip(F.col("items").alias("item"), F.col("ratings").alias("rating"))
+    entries = run.read(BLOCKS).select(F.explode(zipped).alias("entry")).select("entry.*")
     total = F.sum(F.round(F.col("rating").cast("double") * _FIXED_POINT).cast("bigint"))
-    counted = (
-        run.read(RATINGS).groupBy("item").agg(F.count("*").alias("ratings"), total.alias("total"))
-    )
+    counted = entries.groupBy("item").agg(F.count("*").alias("ratings"), total.alias("total"))
     chosen = (
         counted.join(_named_items(run), "item")
         .orderBy(F.desc("ratings"), "item_id")

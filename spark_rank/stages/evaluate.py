@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.config.schema import TrainConfig
 from spark_rank.data.contracts import Contract, arrow_schema, ddl
 from spark_rank.data.tables import (
     BOUNDS,
@@ -36,13 +39,14 @@ from spark_rank.engine.scoring import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.user_groups import ALL, UserGroups
-from spark_rank.stages.train import status_counts
+from spark_rank.stages.train import recorded_training, status_counts
 
 
 def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Compare the held-out scores with the held-out ratings, user by user."""
-    groups = UserGroups(config.train.min_ratings, tuple(config.evaluate.activity))
-    measures = _measures(config, run)
+    training = recorded_training(run)
+    groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
+    measures = _measures(config, training, run)
     models = run.read(MODELS).withColumn("user_group", groups.column(F.col("n_train")))
     scored = models.select(*SCORED)
     evaluated = scored.mapInArrow(
@@ -65,8 +69,10 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def _measures(config: Config, run: Run) -> Measures:
-    levels = tuple(row["rating"] for row in run.read(RATING_SCALE).orderBy("rank").collect())
+def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
+    scale = run.read(RATING_SCALE).orderBy("rank").collect()
+    # ratings are stored as float32: a limit is compared as the number it is among them
+    cuts = tuple(float(np.float32(row["lower"])) for row in scale if row["lower"] is not None)
     low, high = run.read(RATINGS).agg(F.min("rating"), F.max("rating")).head() or (0.0, 0.0)
     settings = config.evaluate
     squares = F.aggregate("features", F.lit(0.0), lambda sum_, x: sum_ + x.cast("double") ** 2)
@@ -74,23 +80,31 @@ def _measures(config: Config, run: Run) -> Measures:
         F.max(squares), F.min("offset"), F.max("offset")
     ).head() or (0.0, 0.0, 0.0)
     bounds = BoundFacts(
-        learners={entry.label: entry.learner for entry in config.train.learners},
+        learners={entry.label: entry.learner for entry in training.learners},
         squared_radius=radius,
         rating_range=high - low,
         offset_range=high_offset - low_offset,
-        margin=config.train.margin,
+        margin=training.margin,
         delta=1.0 - settings.confidence,
     )
     relevant_from = settings.relevant_from
     if relevant_from is None:
-        relevant_from = _upper_half(levels, low, high)
-    return Measures(settings.top_n, relevant_from, settings.epsilon, levels or None, bounds)
+        relevant_from = _upper_half(scale, low, high)
+    return Measures(
+        top_n=settings.top_n,
+        relevant_from=float(np.float32(relevant_from)),
+        epsilon=settings.epsilon,
+        levels=tuple(row["rating"] for row in scale) or None,
+        cuts=cuts or None,
+        bounds=bounds,
+    )
 
 
-def _upper_half(levels: tuple[float, ...], low: float, high: float) -> float:
-    """Return the lowest level above the middle of the scale, or the middle of a continuous one."""
+def _upper_half(scale: Sequence[Row], low: float, high: float) -> float:
+    """Return where the lowest level above the middle of the scale begins, or that middle."""
     middle = (low + high) / 2.0
-    return min((level for level in levels if level > middle), default=middle)
+    starts = [row["rating"] if row["lower"] is None else row["lower"] for row in scale]
+    return min((start for start in starts if start > middle), default=middle)
 
 
 def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Statistics:

@@ -17,7 +17,7 @@ from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS, PANEL
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.features.factors import Factors, learn_factors, sample_users
+from spark_rank.features.factors import Factors, learn_factors, most_users, sample_users
 from spark_rank.features.files import FeatureFiles, write_files
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.panel import Panel, most_active_panel
@@ -48,11 +48,13 @@ def _factor_features(config: Config, spark: SparkSession, run: Run) -> StageResu
         n_items=len(items),
         share=settings.user_share,
         max_ratings=settings.max_ratings,
+        max_users=most_users(settings.rank),
         seed=config.seed,
     )
     if len(data.ratings) == 0:
         raise InputDataError(
-            "features: the sample of users has no training rating: raise features.user_share"
+            "features: the sample of users has no training rating: raise features.user_share or "
+            "features.max_ratings"
         )
     found = learn_factors(
         data, rank=settings.rank, rounds=settings.rounds, seed=config.seed, progress=_say_round
@@ -137,9 +139,19 @@ def _write_files(
     return files
 
 
+def _deciding_settings(config: Config) -> dict[str, Any]:
+    """Return the keys that the chosen kind reads; others may change without a new run."""
+    settings = config.features
+    names = {
+        "panel": ("kind", "panel_size", "offset_shrinkage"),
+        "factors": ("kind", "rank", "rounds", "user_share", "max_ratings"),
+    }[settings.kind]
+    return {name: getattr(settings, name) for name in names}
+
+
 STAGE = Stage(
     name="features",
     run=features,
-    settings=lambda config: config.features,
+    settings=_deciding_settings,
     needs=lambda config: ("prepare", "ingest"),
 )

@@ -55,7 +55,10 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         reasons = dict(sorted(reasons.items()))
         unusable = _quarantine(parsed, numbered, reading, reasons, run)
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
-    levels, scale = find_scale(_written(run, RATINGS), settings.cuts)
+    # means of duplicates lie between the levels: the scale is that of the ratings as given
+    given = good if settings.duplicates == "mean" else _written(run, RATINGS)
+    ratings = given.select(F.col("rating").cast("float"))
+    levels, scale = find_scale(ratings, settings.cuts)
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features:
         tables |= write_given_features(good, run)

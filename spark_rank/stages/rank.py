@@ -9,17 +9,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.config.schema import TrainConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, MODELS, RANKINGS
 from spark_rank.engine.preferring import RankJob, rank_batches
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
 from spark_rank.stages.features import distribute_files
+from spark_rank.stages.train import recorded_training
 
 
 def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's items, ratings and scores together, and order them."""
-    settings, asked = config.rank, asked_learners(config)
+    settings, asked = config.rank, asked_learners(config, recorded_training(run))
     files = distribute_files(spark, run)
     job = RankJob(settings.preference, settings.method, settings.top, files)
     candidates = _candidates(run, asked, config.seed)
@@ -33,9 +36,14 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def asked_learners(config: Config) -> list[str]:
+def asked_learners(config: Config, training: TrainConfig) -> list[str]:
     """Return the labels of the learners whose scores or votes decide."""
-    labels = [entry.label for entry in config.train.learners]
+    labels = [entry.label for entry in training.learners]
+    unknown = [name for name in config.rank.learners if name not in labels]
+    if unknown:
+        raise ConfigError(
+            f"rank.learners: the run has no models of {unknown[0]!r}, only of {', '.join(labels)}"
+        )
     named = config.rank.learners or (labels if config.rank.preference == "votes" else labels[:1])
     return sorted(named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -21,8 +22,12 @@ def theorems(config: Config, spark: SparkSession, run: Run) -> StageResult:
     rows = [dataclasses.asdict(row) for row in found]
     table = pa.Table.from_pylist(rows, schema=arrow_schema(THEOREMS.columns))
     written = run.write(THEOREMS, spark.createDataFrame(table).coalesce(1))
-    holding = sum(bool(row.holds) for row in found)
-    return StageResult(f"{holding} of {written} statements hold", {THEOREMS.table: written})
+    counts = Counter(row.holds for row in found)
+    return StageResult(
+        f"{written} statements: {counts[True]} hold, {counts[False]} do not, {counts[None]} are "
+        f"undecided after {config.theorems.trials} trials; see {run.path(THEOREMS.table)}",
+        {THEOREMS.table: written},
+    )
 
 
 STAGE = Stage(name="theorems", run=theorems, settings=lambda config: config.theorems)

@@ -7,6 +7,8 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
+from spark_rank.config.schema import TrainConfig
+from spark_rank.config.values import convert
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, MODELS, PANEL
 from spark_rank.engine.learning import (
@@ -41,6 +43,13 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     return StageResult(learned, {"models": rows}, {"status": counts})
 
 
+def recorded_training(run: Run) -> TrainConfig:
+    """Return the settings that the run's models were trained with."""
+    record = run.record("train") or {}
+    settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
+    return settings
+
+
 def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
     """Return, per learner, how many users have each status, and each reason where there is one."""
     counted = models.groupBy("learner", "status", "reason").count().collect()
@@ -57,7 +66,8 @@ def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
         LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
         for entry in config.train.learners
     )
-    reviewers = run.read(PANEL).collect() if config.features.kind == "panel" else []
+    # what the run holds counts: this command's configuration may name another kind of features
+    reviewers = run.read(PANEL).collect() if run.has(PANEL) else []
     panel = {row["user"]: row["feature"] for row in reviewers}
     settings = config.train
     return LearnJob(files, BASELINE_SPECS + specs, panel, settings.min_ratings, settings.margin)

@@ -32,7 +32,7 @@ from spark_rank.metrics import (
 )
 
 FACTS = BoundFacts({}, 1.0, 4.0, 0.0, 1.0, 0.05)
-MEASURES = Measures(3, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), FACTS)
+MEASURES = Measures(3, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), None, FACTS)
 COLUMNS = (*MODELS.columns, Column("user_group", "string", "group"))
 SCHEMA = arrow_schema(tuple(c for name in SCORED for c in COLUMNS if c.name == name))
 

@@ -87,7 +87,7 @@ class Twin:
         self.c = np.zeros((data.n_users, d + 1))
         self.c_cov = np.zeros((data.n_users, d + 1, d + 1))
         self.m = np.zeros((data.n_users, d))
-        self.item_prior = np.diag([1.0] + [0.05] * (d - 1))
+        self.item_prior = np.diag([0.25 * data.ratings.var()] + [0.0125] * (d - 1))
         self.item_free = np.array([0, *range(2, d + 1)])
         self.user_free = np.arange(1, d + 1)
         self.triples = [
@@ -400,7 +400,8 @@ def test_ratings_without_an_error_keep_a_least_noise(unit: float) -> None:
     data = sampled(users, 60)
     model = fit_factor_model(data, rank=1, rounds=100, seed=1)
     assert_finite(model)
-    assert (model.noise_path >= 1e-6 * data.ratings.var()).all()
+    least = 1e-6 * data.ratings.var()
+    assert (model.noise_path >= least * (1.0 - 1e-12)).all()
     assert model.noise < 1e-3 * data.ratings.var()
 
 
@@ -414,3 +415,26 @@ def test_no_ratings_at_all_are_refused() -> None:
     nobody = SampledRatings(np.zeros(0, np.int32), np.zeros(0), np.zeros(3, np.int64), 4)
     with pytest.raises(InputDataError, match="no ratings to learn item factors from"):
         fit_factor_model(nobody, rank=2, rounds=3, seed=1)
+
+
+@pytest.mark.parametrize("unit", [0.2, 1.0, 37.0])
+def test_the_unit_of_the_ratings_is_only_a_unit(unit: float) -> None:
+    rng = np.random.default_rng(8)
+    items = np.concatenate([rng.choice(40, 12, replace=False) for _ in range(80)])
+    taste = np.repeat(rng.normal(size=(80, 2)), 12, axis=0)
+    factors = rng.normal(size=(40, 2))
+    ratings = 3.0 + (taste * factors[items]).sum(axis=1) + rng.normal(0, 0.5, len(items))
+    ends = np.arange(0, 81 * 12, 12)
+
+    def fit(values: np.ndarray) -> FactorModel:
+        data = SampledRatings(items.astype(np.int32), values, ends, 40)
+        return fit_factor_model(data, rank=3, rounds=8, seed=1)
+
+    plain, scaled = fit(ratings), fit(unit * ratings)
+    assert plain.factors[:, 1:].std() > 0.01
+    np.testing.assert_allclose(scaled.noise, unit**2 * plain.noise, rtol=1e-4)
+    np.testing.assert_allclose(scaled.bias, unit * plain.bias, rtol=1e-3, atol=1e-4 * unit)
+    features, prior = plain.whitened()
+    features_scaled, prior_scaled = scaled.whitened()
+    np.testing.assert_allclose(features_scaled, features, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(prior_scaled, unit * prior, rtol=1e-3, atol=1e-3 * unit)

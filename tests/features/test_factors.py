@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.features.factors import sample_users
+from spark_rank.features.factor_model import SampledRatings
+from spark_rank.features.factors import most_users, sample_users
 from spark_rank.stages import STAGES, pipeline
 
 MakeConfig = Callable[..., Config]
@@ -34,8 +36,18 @@ def blocks(spark: SparkSession, *, held_out: float = 1.0, users: int = 200) -> o
     return spark.createDataFrame(rows, SCHEMA)
 
 
+def draw(
+    frame: Any, share: float = 1.0, max_ratings: int = 10**6, max_users: int = 10**6
+) -> SampledRatings:
+    return sample_users(
+        frame, n_items=30, share=share, max_ratings=max_ratings, max_users=max_users, seed=4
+    )
+
+
 def sample(frame: object, share: float = 1.0, max_ratings: int = 10**6) -> tuple[bytes, ...]:
-    made = sample_users(frame, n_items=30, share=share, max_ratings=max_ratings, seed=4)  # type: ignore[arg-type]
+    made = sample_users(
+        frame, n_items=30, share=share, max_ratings=max_ratings, max_users=10**6, seed=4
+    )  # type: ignore[arg-type]
     return made.items.tobytes(), made.ratings.tobytes(), made.ends.tobytes()
 
 
@@ -47,7 +59,7 @@ def test_held_out_ratings_and_the_partitioning_change_nothing(spark: SparkSessio
 
 def test_all_training_ratings_are_there_and_no_other(spark: SparkSession) -> None:
     frame = blocks(spark)
-    made = sample_users(frame, n_items=30, share=1.0, max_ratings=10**6, seed=4)  # type: ignore[arg-type]
+    made = draw(frame)
     rows = frame.collect()  # type: ignore[attr-defined]
     assert len(made.ratings) == sum(row["n_train"] for row in rows) == made.ends[-1]
     expected = sorted(
@@ -63,12 +75,18 @@ def test_all_training_ratings_are_there_and_no_other(spark: SparkSession) -> Non
 
 def test_a_share_takes_about_so_many_users_and_a_budget_lowers_it(spark: SparkSession) -> None:
     frame = blocks(spark, users=1000)
-    whole = sample_users(frame, n_items=30, share=1.0, max_ratings=10**6, seed=4)  # type: ignore[arg-type]
-    half = sample_users(frame, n_items=30, share=0.5, max_ratings=10**6, seed=4)  # type: ignore[arg-type]
+    whole = draw(frame)
+    half = draw(frame, share=0.5)
     assert 420 < half.n_users < 580
     budget = len(whole.ratings) // 4
-    quarter = sample_users(frame, n_items=30, share=1.0, max_ratings=budget, seed=4)  # type: ignore[arg-type]
+    quarter = sample_users(
+        frame, n_items=30, share=1.0, max_ratings=budget, max_users=10**6, seed=4
+    )  # type: ignore[arg-type]
     assert 190 < quarter.n_users < 310
+    few = draw(frame, max_users=100)
+    assert 60 < few.n_users < 140
+    # two moments of 33 · 34 / 2 floats a user
+    assert most_users(32) * 8 * 561 <= 2 << 30 < (most_users(32) + 1) * 8 * 561
 
 
 def test_an_empty_sample_is_named(make_config: MakeConfig, spark: SparkSession) -> None:

@@ -200,3 +200,13 @@ def test_wrong_grids_are_refused(grid: list[Any]) -> None:
         batch_roc([1.0], [1.0], [0, 1], relevant_from=4.0, grid=grid)
     with pytest.raises(ValueError, match="relevant_from must be"):
         batch_roc([1.0], [1.0], [0, 1], relevant_from=np.nan, grid=[0.5])
+
+
+def test_cuts_decide_the_ranks_of_a_cut_scale() -> None:
+    scores = np.array([-6.0, -5.0, 7.0, 8.0, 9.0])
+    ratings = np.array([-5.0, -5.0, 8.0, 8.0, -9.0])
+    settings = SETTINGS | {"levels": [-7.5, 1.5, 9.0], "cuts": [-5.0, 8.0]}
+    found = batch_metrics(scores, ratings, [0, 5], on_rating_scale=[True], **settings)
+    # ranks 1 2 2 3 3 against 2 2 3 3 1: a cut belongs to the level above
+    assert found["rank_loss"][0] == (1 + 0 + 1 + 0 + 2) / 5
+    assert found["exact_rank"][0] == 2 / 5

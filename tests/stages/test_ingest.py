@@ -171,6 +171,9 @@ def test_duplicate_policies(
     assert len(raw) == 6 - len(expected)
     # what is set aside shows what was read, not the mean
     assert all(re.search(r'"rating":[1345]\.0', text) for text in raw)
+    # means are no levels
+    levels = {row[1] for row in rows(run, RATING_SCALE)}
+    assert levels <= {1.0, 2.0, 3.0, 4.0, 5.0}
 
 
 def test_levels_are_told_from_the_ratings(tmp_path: Path, ingested: Callable[..., Run]) -> None:

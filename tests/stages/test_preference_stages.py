@@ -143,3 +143,53 @@ def test_theorems_are_a_table_and_then_a_section_of_the_report(
     before = page.stat().st_mtime_ns
     run_stage(STAGES["report"], config, spark, run)
     assert page.stat().st_mtime_ns == before
+
+
+def test_filtered_users_have_no_say_in_the_aggregate(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+) -> None:
+    lines = [f"many{u},p{i},{(u * i) % 5 + 1}" for u in range(30) for i in range(10)]
+    lines += [f"few{u},q{i},{(u + i) % 5 + 1}" for u in range(8) for i in range(6)]
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    run = run_pipeline(
+        make_config(
+            f"input.path={path}", "input.format=csv", "aggregate.items=8",
+            "prepare.filters=[{user_min: 2, user_max: 8}]",
+        )
+    )  # fmt: skip
+    items = duckdb.sql(f"select item_id, ratings from {files(run, 'aggregate')}").fetchall()
+    assert sorted(items) == [(f"q{i}", 8) for i in range(6)]
+
+
+def test_a_single_item_is_in_order_as_it_is(
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("user,item,rating\n" + "".join(f"u{u},x,{u % 5 + 1}\n" for u in range(6)))
+    run = run_pipeline(make_config(f"input.path={path}", "input.format=csv"))
+    rows = duckdb.sql(f"select item_id, position from {files(run, 'aggregate')}").fetchall()
+    assert rows == [("x", 1)]
+    assert Path(run.path("report/report.html").removeprefix("file:")).exists()
+
+
+def test_later_stages_go_by_what_was_trained(
+    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+) -> None:
+    config = make_config(LEARNERS)
+    run = Run(spark, config.store, config.run_id)
+    for name in ("synthesize", "ingest", "prepare", "features", "train"):
+        run_stage(STAGES[name], config, spark, run)
+    other = make_config(
+        f"store={config.store}", "features.kind=factors", "train.min_ratings=9",
+        "train.learners=[{name: other}]",
+    )  # fmt: skip
+    run_stage(STAGES["evaluate"], other, spark, run)
+    groups = duckdb.sql(f"select distinct user_group from {files(run, 'summary')}").fetchall()
+    assert ("3-19",) in groups
+    bounded = duckdb.sql(
+        f"select count(*) from {files(run, 'metrics')} where stability_bound is not null"
+    ).fetchall()
+    assert bounded[0][0] > 0
+    run_stage(STAGES["rank"], other, spark, run)
+    assert (run.record("rank") or {})["facts"]["learners"] == ["one"]
