@@ -72,9 +72,10 @@ def distributions(metrics: DataFrame, statistics: Statistics) -> dict[str, pa.Ta
             [build_batch(topic_rows(packed_topic, statistics), arrow_schema(_RESULT))]
         )
 
-    # as many partitions as topics, asked for by number: adaptive execution would make them one
+    # asked for by number: adaptive execution would make small partitions one, costly as they are
+    partitions = min(len(_TOPICS), 2 * metrics.sparkSession.sparkContext.defaultParallelism)
     described = (
-        packed.repartition(len(_TOPICS), "topic")
+        packed.repartition(partitions, "topic")
         .groupBy("topic")
         .applyInArrow(describe_topic, ddl(_RESULT))
         .toArrow()

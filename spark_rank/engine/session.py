@@ -161,7 +161,6 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if settings["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2.configurationFile" not in options:
         log_option = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"

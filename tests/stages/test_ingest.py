@@ -109,12 +109,12 @@ BAD = st.text(st.sampled_from("12,:x-é \t\"'"), min_size=1, max_size=12)
 HEADING = st.integers(1, 9).map(lambda number: f"{number}:")
 
 
-@hypothesis.settings(max_examples=8)
+@hypothesis.settings(max_examples=5)
 @hypothesis.given(
     lines=st.lists(st.one_of(GOOD, GOOD, HEADING, BAD), min_size=1, max_size=40),
     end=st.sampled_from(["\n", "\r\n"]),
     last=st.booleans(),
-    split=st.sampled_from(["11", "100", "100000"]),
+    split=st.sampled_from(["40", "100000"]),
 )
 def test_every_line_of_a_fuzzed_file_is_accounted_for(
     spark: SparkSession, lines: list[str], end: str, last: bool, split: str
