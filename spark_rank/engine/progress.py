@@ -25,6 +25,8 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._done = threading.Event()
+        # a line is drawn whole, and none after the closing one
+        self._drawing = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
         self._started = time.monotonic()
 
@@ -39,17 +41,16 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._done.set()
+        self._stop()
         self._thread.join(timeout=5.0)
-        self._clear()
 
     def seconds(self) -> float:
         """Return the time since the stage began."""
         return time.monotonic() - self._started
 
     def finish(self, message: str) -> None:
-        """Print the stage's closing line."""
-        self._clear()
+        """Print the stage's closing line; from then on nothing is drawn."""
+        self._stop()
         print(f"[{self._stage}] {message}", file=self._stream, flush=True)
 
     def _follow(self) -> None:
@@ -57,7 +58,15 @@ class Progress:
         while not self._done.wait(interval):
             done, total = self._tasks()
             if total:
-                self._print(f"[{self._stage}] {done}/{total} tasks, {self.seconds():.0f} s")
+                text = f"[{self._stage}] {done}/{total} tasks, {self.seconds():.0f} s"
+                with self._drawing:
+                    if not self._done.is_set():
+                        self._print(text)
+
+    def _stop(self) -> None:
+        with self._drawing:
+            self._done.set()
+            self._clear()
 
     def _tasks(self) -> tuple[int, int]:
         done = total = 0

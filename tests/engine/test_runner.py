@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkStageInfo
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
@@ -236,4 +238,33 @@ def test_progress_on_a_terminal_shows_tasks_and_cleans_up(spark: SparkSession) -
         progress.finish("done")
     text = stream.getvalue()
     assert "/8 tasks" in text
-    assert text.endswith("[train] done\n\r\x1b[K")
+    # the task counts are wiped before the closing line, and none is drawn after it
+    assert text.endswith("\r\x1b[K[train] done\n\r\x1b[K")
+
+
+def test_progress_draws_nothing_after_the_closing_line(spark: SparkSession) -> None:
+    class SlowTracker:
+        """Answers only when the stage has said its last word."""
+
+        def __init__(self) -> None:
+            self.asked, self.closed = threading.Event(), threading.Event()
+
+        def getActiveStageIds(self) -> list[int]:  # noqa: N802 - Spark's name
+            self.asked.set()
+            assert self.closed.wait(10.0)
+            return [1]
+
+        def getStageInfo(self, stage_id: int) -> SparkStageInfo:  # noqa: N802 - Spark's name
+            return SparkStageInfo(stage_id, 0, "slow", 8, 1, 3, 0)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream, tracker = Terminal(), SlowTracker()
+    with Progress(spark, "train", stream) as progress:
+        progress._tracker = tracker  # type: ignore[assignment]
+        assert tracker.asked.wait(10.0)
+        progress.finish("done")
+        tracker.closed.set()
+    assert stream.getvalue() == "\r\x1b[K[train] ...\r\x1b[K[train] done\n\r\x1b[K"
