@@ -58,7 +58,7 @@ def make_models(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 rows.append(
                     {"user_id": str(user), "learner": learner, "status": "learned",
                      "user_group": GROUPS.names()[user % 6], "n_train": size, "n_test": size,
-                     "hyperparameters": HYPERPARAMETERS, "kernel": "linear", "uses_offset": True,
+                     "hyperparameters": HYPERPARAMETERS, "kernel": "linear", "offset_weight": 1.0,
                      "norm": 0.5, "train_msd": 1.0, "train_m1d": 0.8, "train_misranking": 0.3,
                      "train_margin_loss": 0.6, "on_rating_scale": True, "test_ratings": ratings,
                      "test_scores": ratings + rng.normal(0, 1.5, size).astype(np.float32)}

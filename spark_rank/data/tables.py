@@ -143,9 +143,10 @@ ITEM_FEATURES = Contract(
 
 MODELS = Contract(
     "models",
-    2,
-    "one row per user and learner: score(i) = intercept + [uses_offset] offset(i) + weights·x(i) "
-    "+ Σ dual_j K(x(support_j), x(i)), each where it is there",
+    3,
+    "one row per user and learner: score(i) = intercept + offset_weight·offset(i) + weights·x(i) + "
+    "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, each where it "
+    "is there; README has the lines that compute it",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
@@ -158,14 +159,45 @@ MODELS = Contract(
         Column("kernel", "string", "kernel of the model; null for fallbacks and baselines"),
         Column("gamma", "double", "kernel width used; null for the linear kernel"),
         Column("on_rating_scale", "boolean", "whether scores are ratings; else only their order"),
-        Column("uses_offset", "boolean", "whether the item offset is added to the score"),
-        Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
         Column("intercept", "double", "constant of the score"),
+        Column("offset_weight", "double", "factor of the item offset; 0 where it is not used"),
+        Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
+        Column(
+            "reviewers",
+            "array<int>",
+            "numbers in `panel` of the reviewers that are this user's features; null: all",
+        ),
         Column(
             "weights", "array<float>", "one per feature: what was learned plus what was expected"
         ),
         Column("support_items", "array<string>", "items of the dual coefficients"),
         Column("dual", "array<float>", "dual coefficients of a kernel model"),
+        Column(
+            "thresholds",
+            "array<double>",
+            "of a learner of ranks: the rank is 1 plus the number of thresholds that the score "
+            "reaches; with `votes`: as many for every rule, rule after rule",
+        ),
+        Column(
+            "votes",
+            "array<int>",
+            "of a voting PRank, the votes of rules 0, 1, …: rule s adds up the first s duals, and "
+            "the score is the mean of the rules' ranks by votes; else null",
+        ),
+        Column(
+            "prototypes",
+            "array<float>",
+            "of a multiclass perceptron, for every rank weights on the features and, last, on the "
+            "item offset: the score is the rank of the greatest sum; else null",
+        ),
+        Column("ranker_features", "array<int>", "of RankBoost: the features of its base rankers"),
+        Column("ranker_cuts", "array<double>", "their cuts"),
+        Column(
+            "ranker_below",
+            "array<boolean>",
+            "whether they are 1 below the cut and 0 from it on, else the other way round",
+        ),
+        Column("ranker_alphas", "array<double>", "their weights in the sum"),
         Column("norm", "double", "norm of the learned function in its kernel's space"),
         Column("expected_norm", "double", "norm of the expected weights; null without"),
         Column("train_msd", "double", "mean squared difference on the training ratings"),
@@ -174,6 +206,9 @@ MODELS = Contract(
         Column("train_margin_loss", "double", "ranking margin loss at `train.margin` on them"),
         Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
         Column("test_scores", "array<float>", "their scores; null when failed"),
+        Column(
+            "test_ranks", "array<int>", "their predicted ranks; null unless the learner has ranks"
+        ),
     ),
 )
 

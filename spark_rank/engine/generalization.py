@@ -39,7 +39,7 @@ class BoundFacts:
 
 def bound_columns(batch: pa.RecordBatch, facts: BoundFacts) -> dict[str, NDArray[np.float64]]:
     """Return both bounds for a batch of models; NaN where a model has none."""
-    names = ("learner", "status", "kernel", "gamma", "hyperparameters", "uses_offset", "n_train",
+    names = ("learner", "status", "kernel", "gamma", "hyperparameters", "offset_weight", "n_train",
              "norm", "expected_norm", "train_msd", "train_margin_loss")  # fmt: skip
     columns = [batch.column(name).to_pylist() for name in names]
     stability = np.full(batch.num_rows, np.nan)
@@ -67,7 +67,7 @@ def _stability(model: Mapping[str, Any], kappa_squared: float, facts: BoundFacts
     m = model["n_train"]
     C = _trade_off(model["hyperparameters"], m)
     spread = facts.rating_range
-    if model["uses_offset"]:
+    if model["offset_weight"]:
         # what is expected of the user adds at most its norm times ‖x‖, on both sides
         expected = model["expected_norm"] or 0.0
         spread += facts.offset_range + 2.0 * np.sqrt(facts.squared_radius) * expected

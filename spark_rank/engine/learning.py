@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import MODELS
-from spark_rank.engine.batches import build_batch, ragged
+from spark_rank.engine.batches import build_batch
+from spark_rank.engine.problems import Problem, problems
 from spark_rank.engine.scoring import training_metrics
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import BASELINES, PER_USER, ItemOffsetScorer, Learner
@@ -82,35 +83,6 @@ class LearnJob:
     margin: float
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One user's learning problem; the first `n_train` rows are for training."""
-
-    user_id: str
-    items: NDArray[np.int32]
-    ratings: NDArray[np.float64]
-    n_train: int
-    X: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    expected: NDArray[np.float64] | None
-    excluded_feature: int | None
-
-    @property
-    def train(self) -> slice:
-        """Rows to learn from."""
-        return slice(0, self.n_train)
-
-    @property
-    def test(self) -> slice:
-        """Held-out rows."""
-        return slice(self.n_train, None)
-
-    @cached_property
-    def full_offset(self) -> NDArray[np.float64]:
-        """Scores before learning: the item offset, and what is expected of the user."""
-        return self.offset if self.expected is None else self.offset + self.X @ self.expected
-
-
 def learn_batches(
     batches: Iterator[pa.RecordBatch],
     job: LearnJob,
@@ -125,29 +97,6 @@ def learn_batches(
             for spec in job.specs
         ]
         yield build_batch(rows, MODEL_SCHEMA)
-
-
-def problems(
-    batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
-) -> Iterator[Problem]:
-    """Gather each user's rows of the feature files."""
-    items, ends = ragged(batch.column("items"))
-    ratings, _ = ragged(batch.column("ratings"))
-    users = batch.column("user").to_pylist()
-    user_ids = batch.column("user_id").to_pylist()
-    sizes = batch.column("n_train").to_pylist()
-    for row, user in enumerate(users):
-        own = slice(ends[row], ends[row + 1])
-        # a reviewer's own ratings must not predict themselves: that column says nothing
-        excluded = panel.get(user)
-        X = features.matrix[items[own]].astype(np.float64)
-        if excluded is not None:
-            X[:, excluded] = 0.0
-        yield Problem(
-            user_ids[row], items[own], ratings[own].astype(np.float64), sizes[row], X,
-            np.asarray(features.offset[items[own]]),
-            features.expected_weights(items[own][: sizes[row]]), excluded,
-        )  # fmt: skip
 
 
 def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray) -> Row:
@@ -173,7 +122,7 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         outcome = {
             "status": LEARNED if obstacle is None else FALLBACK,
             "reason": obstacle,
-            "uses_offset": uses_offset,
+            "offset_weight": float(uses_offset),
             "on_rating_scale": spec.on_rating_scale,
             "test_scores": scores[problem.test],
             "norm": _norm(learner, scores, problem, offset),

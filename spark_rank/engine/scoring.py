@@ -29,7 +29,7 @@ HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall"
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
 # what a worker needs of the models
 SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_test",
-          "hyperparameters", "kernel", "gamma", "uses_offset", "norm", "expected_norm",
+          "hyperparameters", "kernel", "gamma", "offset_weight", "norm", "expected_norm",
           "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
           "test_scores")  # fmt: skip

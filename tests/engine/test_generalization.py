@@ -28,7 +28,7 @@ FACTS = BoundFacts(
 def bounds(learner: str = "mine", **changes: Any) -> tuple[float, float]:
     made = {"mine": MPRank, "svm": RankSVM}.get(learner, MPRank)
     row = {"learner": learner, "status": "learned", "kernel": "linear", "gamma": None,
-           "hyperparameters": json.dumps(made(C=0.5).get_params()), "uses_offset": False,
+           "hyperparameters": json.dumps(made(C=0.5).get_params()), "offset_weight": 0.0,
            "n_train": 11, "norm": 0.7, "expected_norm": None, "train_msd": 0.3,
            "train_margin_loss": 0.2}  # fmt: skip
     batch = pa.RecordBatch.from_pylist([row | changes])
@@ -53,13 +53,13 @@ def test_an_offset_widens_the_targets_and_a_fixed_ridge_is_another_trade_off() -
     wider = stability_bound(
         0.3, m=11, C=0.5, kappa_squared=9.0, M=6.0 * (1.0 + np.sqrt(4.5)), delta=0.1, power=2
     )
-    assert bounds(uses_offset=True)[0] == wider
+    assert bounds(offset_weight=1.0)[0] == wider
     assert bounds(expected_norm=0.5)[0] == bounds()[0]
     with_prior = stability_bound(
         0.3, m=11, C=0.5, kappa_squared=9.0, M=(6.0 + 2 * 3.0 * 0.5) * (1.0 + np.sqrt(4.5)),
         delta=0.1, power=2,
     )  # fmt: skip
-    assert_allclose(bounds(uses_offset=True, expected_norm=0.5)[0], with_prior)
+    assert_allclose(bounds(offset_weight=1.0, expected_norm=0.5)[0], with_prior)
     C = 0.5 * 0.5 * 11
     fixed = stability_bound(
         0.3, m=11, C=C, kappa_squared=9.0, M=4.0 * (1.0 + np.sqrt(9 * C)), delta=0.1, power=2

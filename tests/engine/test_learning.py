@@ -81,7 +81,7 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
         15,
         15,
     )
-    assert row["uses_offset"] is True
+    assert row["offset_weight"] == 1.0
     assert row["dual"] is None
 
 
