@@ -92,5 +92,7 @@ _ARROW_TYPES = {
     "array<float>": pa.list_(pa.float32()),
     "array<bigint>": pa.list_(pa.int64()),
     "array<string>": pa.list_(pa.string()),
+    "array<double>": pa.list_(pa.float64()),
+    "array<boolean>": pa.list_(pa.bool_()),
     "binary": pa.binary(),
 }
