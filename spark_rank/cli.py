@@ -20,6 +20,10 @@ STAGES = {
     "ingest": ("read raw ratings, number users and items, set unusable rows aside", ("input",)),
     "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
     "features": ("make item features: learned factors, or a panel of reviewers", ("features",)),
+    "tune": (
+        "choose hyper-parameters for all users on a sample of them, where a learner has a grid",
+        ("tune", "train"),
+    ),
     "train": ("learn one model per user", ("train",)),
     "evaluate": (
         "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
@@ -27,6 +31,10 @@ STAGES = {
     ),
     "rank": ("order each user's held-out items by a preference function", ("rank",)),
     "aggregate": ("find the order of the most rated items that users agree on", ("aggregate",)),
+    "recommend": (
+        "list each user's best and worst unseen items, with scores and predicted ranks",
+        ("recommend",),
+    ),
     "theorems": ("put the theorems of preference-based ranking to the test", ("theorems",)),
     "report": ("write the run's HTML report", ()),
     "pipeline": (
@@ -36,10 +44,12 @@ STAGES = {
             "synthesize",
             "prepare",
             "features",
+            "tune",
             "train",
             "evaluate",
             "rank",
             "aggregate",
+            "recommend",
         ),
     ),
 }

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from itertools import pairwise
+from typing import Any
 
-from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig
+from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig, TrainConfig
 from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
-from spark_rank.learners import BASELINES, PER_USER, REGISTRY
+from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
 from spark_rank.learners.errors import LearnerError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MAX_GROUPS = 50
+_MAX_GRID = 1000
 _GLOB_SIGNS = "*?[]{}"
 _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
@@ -33,10 +37,13 @@ def check_config(config: Config, source: str) -> None:
         )
     _check_input(config, source)
     _check_prepare(config.prepare, source)
+    _check_features(config, source)
     _check_spark(config, source)
     _check_learners(config.train.learners, source)
+    _check_targets(config.train, source)
     _check_evaluate(config, source)
     _check_rank(config, source)
+    _check_recommend(config, source)
 
 
 def _check_input(config: Config, source: str) -> None:
@@ -84,6 +91,29 @@ def _check_prepare(settings: PrepareConfig, source: str) -> None:
                 raise ConfigError(f"{key}: {kind}_min {least} must be at most {kind}_max {most}")
 
 
+def _check_features(config: Config, source: str) -> None:
+    settings = config.features
+    least, most = settings.reference_min, settings.reference_max
+    if least is not None and most is not None and least > most:
+        raise ConfigError(
+            f"{source}: features.reference_min: {least} must be at most features.reference_max "
+            f"{most}"
+        )
+    if settings.given is not None and not settings.given.strip():
+        raise ConfigError(f"{source}: features.given: must not be empty: give a path, or null")
+    if settings.given is not None and settings.kind != "given":
+        raise ConfigError(
+            f"{source}: features.given: is not read by features.kind {settings.kind!r}: leave it "
+            "out, or choose kind 'given'"
+        )
+    letor = config.input.path is not None and config.input.format == "letor"
+    if settings.kind == "given" and settings.given is None and not letor:
+        raise ConfigError(
+            f"{source}: features.kind: 'given' needs feature vectors: name a Parquet file with "
+            "features.given, or read input.format letor"
+        )
+
+
 def _check_spark(config: Config, source: str) -> None:
     for name in config.spark:
         if not name.startswith("spark."):
@@ -126,6 +156,22 @@ def _check_rank(config: Config, source: str) -> None:
         )
 
 
+def _check_recommend(config: Config, source: str) -> None:
+    settings = config.recommend
+    labels = [entry.label for entry in config.train.learners]
+    if settings.learner is not None and settings.learner not in labels:
+        raise ConfigError(
+            f"{source}: recommend.learner: no learner is called {settings.learner!r} "
+            f"({suggestion(settings.learner, labels)})"
+        )
+
+
+def _check_targets(settings: TrainConfig, source: str) -> None:
+    least, most = settings.targets_min, settings.targets_max
+    if least is not None and most is not None and least > most:
+        raise ConfigError(f"{source}: train.targets_min: {least} must be at most {most}")
+
+
 def _check_learners(learners: list[LearnerConfig], source: str) -> None:
     if not learners:
         raise ConfigError(f"{source}: train.learners: name at least one learner")
@@ -149,14 +195,49 @@ def _check_learner(entry: LearnerConfig, key: str) -> None:
             f"{key}.learner: {entry.learner!r} is a class to use on arrays; the train stage takes "
             f"{', '.join(PER_USER)}"
         )
-    if entry.params.get("kernel") == "precomputed":
-        raise ConfigError(f"{key}.params.kernel: 'precomputed' is for use on arrays: name a kernel")
+    _check_names(entry, key)
+    points = math.prod(len(values) for values in entry.grid.values())
+    if points > _MAX_GRID:
+        raise ConfigError(f"{key}.grid: has {points:,} points, {_MAX_GRID:,} are the most")
+    if entry.selection == "leave_pair_out" and PER_USER[entry.learner] is not MPRank:
+        raise ConfigError(
+            f"{key}.selection: 'leave_pair_out' is for mprank, which has it in closed form: choose "
+            "'k_fold' or 'sample'"
+        )
+    where = f"{key}.grid" if entry.grid else f"{key}.params"
+    for point in itertools.product(*entry.grid.values()):
+        _check_point(entry, {**entry.params, **dict(zip(entry.grid, point, strict=True))}, where)
+
+
+def _check_names(entry: LearnerConfig, key: str) -> None:
     learner = PER_USER[entry.learner]
-    for name in entry.params:
-        if name not in learner.parameters:
-            hint = suggestion(name, learner.parameters)
-            raise ConfigError(f"{key}: unknown key 'params.{name}' ({hint})")
+    for section in ("params", "grid"):
+        for name in getattr(entry, section):
+            if name == "n_ranks" and learner.of_ranks:
+                raise ConfigError(
+                    f"{key}.{section}.n_ranks: follows from the rating scale: leave it out"
+                )
+            if name not in learner.parameters:
+                hint = suggestion(name, learner.parameters)
+                raise ConfigError(f"{key}: unknown key '{section}.{name}' ({hint})")
+    for name, values in entry.grid.items():
+        if not values:
+            raise ConfigError(f"{key}.grid.{name}: name at least one value")
+        if name in entry.params:
+            raise ConfigError(f"{key}.grid.{name}: is among the params too: leave one out")
+
+
+def _check_point(entry: LearnerConfig, params: dict[str, Any], where: str) -> None:
+    learner = PER_USER[entry.learner]
+    if params.get("kernel") == "precomputed":
+        raise ConfigError(f"{where}.kernel: 'precomputed' is for use on arrays: name a kernel")
     try:
-        learner(**entry.params).check_parameters()
+        learner(**params, **({"n_ranks": 2} if learner.of_ranks else {})).check_parameters()
     except LearnerError as error:
-        raise ConfigError(f"{key}.params.{error}") from None
+        raise ConfigError(f"{where}.{error}") from None
+    linear = params.get("kernel", "linear") == "linear" and params.get("readout") != "voted"
+    if learner.of_ranks and entry.item_offset and not linear:
+        raise ConfigError(
+            f"{where}: with a kernel, and when it votes, {entry.learner!r} cannot take the item "
+            "offset as a feature: set item_offset: false"
+        )

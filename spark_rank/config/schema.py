@@ -162,9 +162,11 @@ class PrepareConfig:
 class FeaturesConfig:
     """What an item looks like to a learner."""
 
-    kind: Literal["factors", "panel"] = setting(
+    kind: Literal["factors", "panel", "reference", "given"] = setting(
         "factors",
-        "factors: of a factor model, with a prior of every user; panel: ratings of reviewers",
+        "factors: of a factor model, with a prior of every user; panel: ratings of reviewers, the "
+        "same for all; reference: of reviewers drawn for every user; given: vectors that came with "
+        "the data",
     )
     rank: int = setting(32, "factors: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
@@ -177,13 +179,47 @@ class FeaturesConfig:
         at_least=1,
     )
     panel_size: int = setting(
-        100,
-        "panel: number of reference reviewers, the most active users",
+        100, "panel: number of reference reviewers", at_least=1, at_most=10_000
+    )
+    panel_choice: Literal["most_active", "coverage"] = setting(
+        "most_active",
+        "panel: the users with the most training ratings; or, among 20,000 of them, greedily those "
+        "who add most to what the panel has rated",
+    )
+    reference_size: int = setting(
+        300, "reference: number of reviewers drawn for every user", at_least=1, at_most=10_000
+    )
+    reference_min: int | None = setting(
+        None,
+        "reference: least number of ratings of a reviewer, held-out ones counted too",
         at_least=1,
-        at_most=10_000,
+    )
+    reference_max: int | None = setting(
+        None, "reference: greatest number of ratings of a reviewer", at_least=1
+    )
+    reference_pool: int = setting(
+        20_000,
+        "reference: how many such reviewers to draw from at most, a sample by hash",
+        at_least=2,
+        at_most=200_000,
+    )
+    reference_ratings: Literal["training", "all"] = setting(
+        "training",
+        "reference: the reviewers' ratings to show; all is the papers' way: held-out ones too, "
+        "though never the user's own",
+    )
+    given: str | None = setting(
+        None,
+        "given: Parquet file, directory or glob with columns item_id and features (numbers, as "
+        "many for every item); null: those of the format letor",
+    )
+    given_scale: Literal["standard", "none"] = setting(
+        "standard", "given: bring every feature to mean 0 and standard deviation 1, or leave it"
     )
     offset_shrinkage: float = setting(
-        10.0, "panel: ratings' worth of evidence that pulls an item's offset to 0", at_least=0.0
+        10.0,
+        "panel, reference, given: ratings' worth of evidence that pulls an item's offset to 0",
+        at_least=0.0,
     )
 
 
@@ -193,8 +229,18 @@ class LearnerConfig:
 
     learner: str = setting("mprank", "name in the registry of learners")
     name: str | None = setting(None, "value of the `learner` column; null: the learner's name")
-    item_offset: bool = setting(True, "learn what the item offset leaves over")
+    item_offset: bool = setting(
+        True, "learn what the item offset leaves over; learners of ranks get it as a feature"
+    )
     params: dict[str, Any] = setting({}, "hyper-parameters of the learner")
+    grid: dict[str, list[Any]] = setting(
+        {}, "values to choose from, by hyper-parameter; the first of each where none can be told"
+    )
+    selection: Literal["sample", "leave_pair_out", "k_fold"] = setting(
+        "sample",
+        "how to choose from the grid: once for all on a sample of users (stage tune), or for every "
+        "user by exact leave-pair-out (mprank) or folds of the training part",
+    )
 
     @property
     def label(self) -> str:
@@ -218,6 +264,29 @@ class TrainConfig:
     max_failed_share: float = setting(
         0.01, "training fails above this share of failed users", at_least=0.0, at_most=1.0
     )
+    max_kernel_ratings: int = setting(
+        2000,
+        "users with more training ratings: kernel learners use so many landmarks among them, "
+        "kernel perceptrons the first so many ratings",
+        at_least=10,
+        at_most=20_000,
+    )
+    folds: int = setting(
+        5, "folds of the training part to choose hyper-parameters by", at_least=2, at_most=100
+    )
+    targets_min: int | None = setting(
+        None, "learn only users with so many ratings at least, held out ones too", at_least=1
+    )
+    targets_max: int | None = setting(
+        None, "learn only users with so many ratings at most", at_least=1
+    )
+
+
+@dataclass(frozen=True)
+class TuneConfig:
+    """Hyper-parameters chosen once for all users, on a sample of them."""
+
+    users: int = setting(1000, "number of users to choose on, by hash", at_least=1, at_most=100_000)
 
 
 @dataclass(frozen=True)
@@ -275,6 +344,28 @@ class AggregateConfig:
 
 
 @dataclass(frozen=True)
+class RecommendConfig:
+    """Every user's list of unseen items."""
+
+    learner: str | None = setting(
+        None, "whose models score the items, by label; null: the first of train.learners"
+    )
+    top: int = setting(
+        10, "how many of the best unseen items a user gets", at_least=1, at_most=1000
+    )
+    bottom: int = setting(
+        3, "how many of the worst, which not to watch; 0: none", at_least=0, at_most=1000
+    )
+    min_ratings: int = setting(
+        0, "least number of training ratings of an item in a list", at_least=0
+    )
+    include: list[str] = setting([], "ids of the only items there may be in a list; empty: all")
+    include_from: str | None = setting(None, "file with more of them, an id a line")
+    exclude: list[str] = setting([], "ids of items that are in no list")
+    exclude_from: str | None = setting(None, "file with more of them, an id a line")
+
+
+@dataclass(frozen=True)
 class TheoremsConfig:
     """The theorems of preference-based ranking as an experiment."""
 
@@ -294,10 +385,12 @@ class Config:
     synthesize: SynthesizeConfig = setting(SynthesizeConfig(), "the generated data set")
     prepare: PrepareConfig = setting(PrepareConfig(), "user blocks and split")
     features: FeaturesConfig = setting(FeaturesConfig(), "item features")
+    tune: TuneConfig = setting(TuneConfig(), "choice of hyper-parameters for all users")
     train: TrainConfig = setting(TrainConfig(), "learners")
     evaluate: EvaluateConfig = setting(EvaluateConfig(), "metrics, intervals, bounds")
     rank: RankConfig = setting(RankConfig(), "rankings by preference")
     aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")
+    recommend: RecommendConfig = setting(RecommendConfig(), "lists of unseen items")
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")
 

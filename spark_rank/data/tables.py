@@ -116,28 +116,54 @@ BLOCKS = Contract(
 
 PANEL = Contract(
     "panel",
-    1,
-    "the reference reviewers: what each feature column is",
+    2,
+    "the reference reviewers: what each feature column is, or from whom every user's are drawn",
     (
-        Column("feature", "int", "column in the feature vectors, from 0"),
+        Column(
+            "feature",
+            "int",
+            "column in the feature vectors, from 0; of features.kind reference the reviewer's "
+            "number, which the models' `reviewers` name",
+        ),
         Column("user_id", "string", "the reviewer's id as in the input"),
         Column("user", "int", "the reviewer's dense number"),
         Column("n_train", "int", "number of the reviewer's training ratings"),
+        Column("median", "double", "median of the ratings that the features are made of"),
         Column(
-            "median", "double", "the reviewer's median training rating: stands for a missing one"
+            "missing",
+            "float",
+            "the feature of an item that the reviewer has not rated: the median minus the middle "
+            "of the scale",
         ),
+    ),
+)
+
+REVIEWER_RATINGS = Contract(
+    "reviewer_ratings",
+    1,
+    "one row per rating of a reviewer in `panel`, of features.kind reference: the feature's value",
+    (
+        Column("feature", "int", "number of the reviewer in `panel`"),
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number"),
+        Column("value", "float", "the rating minus the middle of the scale"),
     ),
 )
 
 ITEM_FEATURES = Contract(
     "item_features",
-    1,
+    2,
     "what an item looks like to a learner",
     (
         Column("item_id", "string", "id as in the input"),
         Column("item", "int", "dense item number"),
         Column("offset", "double", "item offset: how far its ratings lie above others, shrunken"),
-        Column("features", "array<float>", "whitened factors, or the panel's ratings"),
+        Column(
+            "features",
+            "array<float>",
+            "whitened factors, the panel's ratings or given ones; null where every user has other "
+            "reviewers",
+        ),
     ),
 )
 
@@ -150,8 +176,8 @@ MODELS = Contract(
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
-        Column("status", "string", "learned, fallback (to the item offset) or failed"),
-        Column("reason", "string", "why not learned; null when learned"),
+        Column("status", "string", "learned, approximated, fallback or failed"),
+        Column("reason", "string", "why not learned exactly; null when learned"),
         Column("detail", "string", "what a failure said; null otherwise"),
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
@@ -186,7 +212,7 @@ MODELS = Contract(
         ),
         Column(
             "prototypes",
-            "array<float>",
+            "array<double>",
             "of a multiclass perceptron, for every rank weights on the features and, last, on the "
             "item offset: the score is the rank of the greatest sum; else null",
         ),
@@ -209,6 +235,26 @@ MODELS = Contract(
         Column(
             "test_ranks", "array<int>", "their predicted ranks; null unless the learner has ranks"
         ),
+    ),
+)
+
+TUNING = Contract(
+    "tuning",
+    1,
+    "one row per learner and point of its grid: how well it did on a sample of users",
+    (
+        Column("learner", "string", "name of the learner"),
+        Column("candidate", "int", "number of the point, from 1"),
+        Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
+        Column("users", "bigint", "users of the sample"),
+        Column(
+            "error",
+            "double",
+            "mean over users: leave-pair-out error, or over folds the squared difference, rank "
+            "loss or misranking; null where learning failed",
+        ),
+        Column("standard_error", "double", "standard error of that mean"),
+        Column("chosen", "boolean", "whether it is the one that train uses"),
     ),
 )
 
@@ -377,6 +423,38 @@ AGGREGATE = Contract(
     ),
 )
 
+RECOMMENDATIONS = Contract(
+    "recommendations",
+    1,
+    "one row per user, list and place: unseen items, the best and the worst of a learner's scores; "
+    "equal scores in the order of the item ids",
+    (
+        Column("user_id", "string", "id as in the input"),
+        Column("learner", "string", "name of the learner"),
+        Column("list", "string", "top: best first; bottom: worst first"),
+        Column("position", "int", "place in the list, from 1"),
+        Column("item_id", "string", "id as in the input"),
+        Column("title", "string", "title; null where unknown"),
+        Column("score", "double", "the model's score, as README computes it from `models`"),
+        Column("predicted_rank", "int", "level of the rating scale; null where there is none"),
+        Column(
+            "predicted_rating",
+            "double",
+            "the score within the limits of the ratings, of learners of ranks the level's rating; "
+            "null for learners of an order",
+        ),
+        Column("item_ratings", "int", "number of the item's training ratings"),
+        Column(
+            "source",
+            "string",
+            "learned; new_item: learned, but of the item nothing is known; fallback: what is "
+            "expected of a user who was not learned; item_offset: the model failed",
+        ),
+        Column("reason", "string", "why so; null when learned"),
+        Column("bucket", "int", "hash bucket of the user (partition)"),
+    ),
+)
+
 THEOREMS = Contract(
     "theorems",
     1,
@@ -399,7 +477,8 @@ TABLES = {
     contract.table: contract
     for contract in (
         SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, RATING_SCALE, TITLES, GIVEN_FEATURES,
-        BLOCKS, PANEL, ITEM_FEATURES, MODELS,
-        METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE, THEOREMS,
+        BLOCKS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, MODELS,
+        METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE,
+        RECOMMENDATIONS, THEOREMS,
     )
 }  # fmt: skip

@@ -25,8 +25,8 @@ BOUNDS_OF = {
 class BoundFacts:
     """What holds for all users: the learner behind each label, the sizes of things, levels.
 
-    `squared_radius` is the largest ‖x‖² of all items, `rating_range` the largest rating minus the
-    smallest, `offset_range` likewise of the item offsets.
+    `squared_radius` is at least the largest ‖x‖² of all items, `rating_range` the largest rating
+    minus the smallest, `offset_range` likewise of the item offsets.
     """
 
     learners: Mapping[str, str]

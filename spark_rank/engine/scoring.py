@@ -14,6 +14,7 @@ from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.tables import METRIC_COLUMNS, METRICS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.generalization import BoundFacts, bound_columns
+from spark_rank.engine.rank_scale import RankScale
 from spark_rank.metrics import (
     batch_metrics,
     batch_roc,
@@ -32,7 +33,10 @@ SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_
           "hyperparameters", "kernel", "gamma", "offset_weight", "norm", "expected_norm",
           "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
-          "test_scores")  # fmt: skip
+          "test_scores", "test_ranks")  # fmt: skip
+
+# what a learner of ranks is measured by through the levels of its ranks
+_ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
 
 ROC_GRID = np.linspace(0.0, 1.0, 21)
 # sums of doubles depend on the order of addition, sums of integers do not
@@ -54,8 +58,7 @@ class Measures:
     top_n: int
     relevant_from: float
     epsilon: float
-    levels: tuple[float, ...] | None
-    cuts: tuple[float, ...] | None
+    scale: RankScale | None
     bounds: BoundFacts
 
 
@@ -80,16 +83,48 @@ def evaluate_batches(
     """Turn model rows into metric rows."""
     for batch in batches:
         scores, ratings, ends = _held_out(batch)
-        metrics = batch_metrics(
-            scores, ratings, ends,
-            on_rating_scale=_filled(batch, "on_rating_scale"),
-            top=measures.top_n,
-            relevant_from=measures.relevant_from,
-            epsilon=measures.epsilon,
-            levels=measures.levels,
-            cuts=measures.cuts,
-        )  # fmt: skip
+        metrics = _metrics(scores, ratings, ends, _filled(batch, "on_rating_scale"), measures)
+        metrics = _with_predicted_ranks(batch, metrics, measures)
         yield _metric_rows(batch, metrics | bound_columns(batch, measures.bounds))
+
+
+def _metrics(
+    scores: NDArray[np.float64],
+    ratings: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    on_rating_scale: NDArray[np.bool_],
+    measures: Measures,
+) -> dict[str, NDArray[np.float64]]:
+    return batch_metrics(
+        scores, ratings, ends,
+        on_rating_scale=on_rating_scale,
+        top=measures.top_n,
+        relevant_from=measures.relevant_from,
+        epsilon=measures.epsilon,
+        levels=None if measures.scale is None else measures.scale.levels,
+        cuts=None if measures.scale is None else measures.scale.cuts,
+    )  # fmt: skip
+
+
+def _with_predicted_ranks(
+    batch: pa.RecordBatch, metrics: dict[str, NDArray[np.float64]], measures: Measures
+) -> dict[str, NDArray[np.float64]]:
+    """Measure learners of ranks, on the scale of the ratings, by the levels that they predict.
+
+    Their scores, which are comparable with their thresholds only, decide the order alone.
+    """
+    predicts = pc.is_valid(batch.column("test_ranks")).to_numpy(zero_copy_only=False)
+    if measures.scale is None or not predicts.any():
+        return metrics
+    rows = batch.filter(pa.array(predicts))
+    ranks, ends = ragged(rows.column("test_ranks"))
+    ratings, _ = ragged(rows.column("test_ratings"))
+    levels = measures.scale.ratings(ranks)
+    scales = np.ones(rows.num_rows, dtype=bool)
+    found = _metrics(levels, ratings.astype(np.float64), ends, scales, measures)
+    for name in _ON_THE_RATING_SCALE:
+        metrics[name][predicts] = found[name]
+    return metrics
 
 
 def roc_batches(

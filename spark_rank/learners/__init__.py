@@ -2,7 +2,6 @@
 
 from spark_rank.learners.base import Learner
 from spark_rank.learners.baselines import ConstantScorer, ItemOffsetScorer
-from spark_rank.learners.kernel_machine import KernelMachine
 from spark_rank.learners.mprank import MPRank
 from spark_rank.learners.multiclass_perceptron import MulticlassPerceptron
 from spark_rank.learners.oap import OAP
@@ -29,9 +28,9 @@ BASELINES: dict[str, type[Learner]] = {
     "item_offset": ItemOffsetScorer,
 }
 
-# a constant plus weights or dual coefficients: what the train stage can store for every user
+# what the train stage learns for every user; an ensemble has a stage of its own
 PER_USER: dict[str, type[Learner]] = {
-    name: learner for name, learner in REGISTRY.items() if issubclass(learner, KernelMachine)
+    name: learner for name, learner in REGISTRY.items() if learner is not OAP
 }
 
 __all__ = [

@@ -23,6 +23,10 @@ class Learner:
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ()
+    # whether differences of scores are differences of ratings; else only their order counts
+    on_rating_scale: ClassVar[bool] = True
+    # whether it learns from ranks 1..n_ranks and predicts ranks; else from ratings
+    of_ranks: ClassVar[bool] = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters by name; `deep` is there for scikit-learn's sake."""

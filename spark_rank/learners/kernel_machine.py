@@ -40,9 +40,6 @@ class KernelMachine(Learner):
         "objective_",
     )
 
-    # whether differences of scores are differences of ratings; else only their order counts
-    on_rating_scale: ClassVar[bool] = True
-
     C: float
     kernel: str
     gamma: float | None

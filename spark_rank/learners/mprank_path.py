@@ -10,7 +10,7 @@ from scipy.linalg import eigh, svd
 
 from spark_rank.learners import leave_pair_out
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.errors import InvalidDataError
+from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 
 if TYPE_CHECKING:
     from spark_rank.learners.mprank import MPRank
@@ -70,6 +70,8 @@ def _decompose(matrix: FloatArray, *, primal: bool) -> tuple[FloatArray, FloatAr
 
     The vectors are centred, to have nothing of the constant one that rounding mixes in.
     """
+    if not np.isfinite(matrix.sum()):
+        raise NumericFailureError("the kernel matrix overflowed: scale the features down")
     if primal:
         mean = matrix.mean(axis=0)
         centred = matrix - mean

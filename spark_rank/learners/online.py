@@ -25,6 +25,9 @@ class OnlineLearner(Learner):
     which changes nothing if it fails). The example of round t is ranked before it is learned.
     """
 
+    on_rating_scale: ClassVar[bool] = False
+    of_ranks: ClassVar[bool] = True
+
     fixed: ClassVar[tuple[str, ...]] = ("n_ranks",)  # cannot change between two partial_fits
     n_ranks: int
     epochs: int

@@ -63,6 +63,7 @@ class RankBoost(Learner):
         "missing": Choice("what a missing rating counts as", options=("median", "abstain")),
         "smoothing": Real("added to the weights that give alpha", above=0.0, optional=True),
     }
+    on_rating_scale: ClassVar[bool] = False
     state: ClassVar[tuple[str, ...]] = (
         "features_",
         "cuts_",

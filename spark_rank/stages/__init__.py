@@ -9,16 +9,19 @@ from spark_rank.stages import (
     ingest,
     prepare,
     rank,
+    recommend,
     report,
     synthesize,
     theorems,
     train,
+    tune,
 )
 
 STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
     for module in (
-        synthesize, ingest, prepare, features, train, evaluate, rank, aggregate, theorems, report,
+        synthesize, ingest, prepare, features, tune, train, evaluate, rank, aggregate,
+        recommend, theorems, report,
     )
 }  # fmt: skip
 
@@ -28,5 +31,9 @@ def pipeline(config: Config) -> list[Stage]:
 
     The theorems need no data and are run by their own command.
     """
-    left_out = {"theorems"} if config.input.path is None else {"theorems", "synthesize"}
+    left_out = {"theorems"}
+    if config.input.path is not None:
+        left_out.add("synthesize")
+    if not tune.is_needed(config):
+        left_out.add("tune")
     return [stage for name, stage in STAGES.items() if name not in left_out]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
@@ -20,13 +19,13 @@ from spark_rank.data.tables import (
     ITEM_FEATURES,
     METRICS,
     MODELS,
-    RATING_SCALE,
     RATINGS,
     ROC,
     SUMMARY,
 )
 from spark_rank.engine.distributions import Statistics, distributions
 from spark_rank.engine.generalization import BoundFacts
+from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import (
     ROC_GRID,
     ROC_PARTIAL_DDL,
@@ -39,7 +38,8 @@ from spark_rank.engine.scoring import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.user_groups import ALL, UserGroups
-from spark_rank.stages.train import recorded_training, status_counts
+from spark_rank.stages.train import status_counts
+from spark_rank.stages.training import rank_scale, recorded_training
 
 
 def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -70,18 +70,14 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
-    scale = run.read(RATING_SCALE).orderBy("rank").collect()
-    # ratings are stored as float32: a limit is compared as the number it is among them
-    cuts = tuple(float(np.float32(row["lower"])) for row in scale if row["lower"] is not None)
+    scale = rank_scale(run)
     low, high = run.read(RATINGS).agg(F.min("rating"), F.max("rating")).head() or (0.0, 0.0)
     settings = config.evaluate
-    squares = F.aggregate("features", F.lit(0.0), lambda sum_, x: sum_ + x.cast("double") ** 2)
-    radius, low_offset, high_offset = run.read(ITEM_FEATURES).agg(
-        F.max(squares), F.min("offset"), F.max("offset")
-    ).head() or (0.0, 0.0, 0.0)
+    items = run.read(ITEM_FEATURES)
+    low_offset, high_offset = items.agg(F.min("offset"), F.max("offset")).head() or (0.0, 0.0)
     bounds = BoundFacts(
         learners={entry.label: entry.learner for entry in training.learners},
-        squared_radius=radius,
+        squared_radius=(run.record("features") or {})["facts"]["squared_radius"],
         rating_range=high - low,
         offset_range=high_offset - low_offset,
         margin=training.margin,
@@ -92,18 +88,18 @@ def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
         relevant_from = _upper_half(scale, low, high)
     return Measures(
         top_n=settings.top_n,
+        # ratings are stored as float32: a limit is compared as the number it is among them
         relevant_from=float(np.float32(relevant_from)),
         epsilon=settings.epsilon,
-        levels=tuple(row["rating"] for row in scale) or None,
-        cuts=cuts or None,
+        scale=scale,
         bounds=bounds,
     )
 
 
-def _upper_half(scale: Sequence[Row], low: float, high: float) -> float:
+def _upper_half(scale: RankScale | None, low: float, high: float) -> float:
     """Return where the lowest level above the middle of the scale begins, or that middle."""
     middle = (low + high) / 2.0
-    starts = [row["rating"] if row["lower"] is None else row["lower"] for row in scale]
+    starts = () if scale is None else scale.levels if scale.cuts is None else scale.cuts
     return min((start for start in starts if start > middle), default=middle)
 
 

@@ -17,7 +17,7 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.stages.features import distribute_files
-from spark_rank.stages.train import recorded_training
+from spark_rank.stages.training import recorded_training
 
 
 def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:

@@ -2,52 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
-from spark_rank.config.schema import TrainConfig
-from spark_rank.config.values import convert
 from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import BLOCKS, MODELS, PANEL
-from spark_rank.engine.learning import (
-    BASELINE_SPECS,
-    FAILED,
-    LearnerSpec,
-    LearnJob,
-    learn_batches,
-)
+from spark_rank.data.tables import MODELS
+from spark_rank.engine.learning import FAILED, learn_batches
 from spark_rank.engine.session import runtime_setting
+from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.errors import TooManyFailuresError
-from spark_rank.stages.features import distribute_files
+from spark_rank.errors import InputDataError, TooManyFailuresError
+from spark_rank.stages import tune
+from spark_rank.stages.training import learn_job, specs_of, target_blocks
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
-    job = _job(config, spark, run)
-    blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
+    job = learn_job(config.train, _specs(config, run), spark, run)
+    blocks = target_blocks(config.train, run)
     models = blocks.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
         rows = run.write(MODELS, models)
+    if rows == 0:
+        raise InputDataError(
+            "train: no user has as many ratings as train.targets_min and targets_max ask for"
+        )
     counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
     _check_failures(config, counts, run.path(MODELS.table))
     learned = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
     return StageResult(learned, {"models": rows}, {"status": counts})
-
-
-def recorded_training(run: Run) -> TrainConfig:
-    """Return the settings that the run's models were trained with."""
-    record = run.record("train") or {}
-    settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
-    return settings
 
 
 def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
@@ -60,17 +52,14 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _job(config: Config, spark: SparkSession, run: Run) -> LearnJob:
-    files = distribute_files(spark, run)
-    specs = tuple(
-        LearnerSpec(entry.label, entry.learner, entry.item_offset, entry.params)
-        for entry in config.train.learners
-    )
-    # what the run holds counts: this command's configuration may name another kind of features
-    reviewers = run.read(PANEL).collect() if run.has(PANEL) else []
-    panel = {row["user"]: row["feature"] for row in reviewers}
-    settings = config.train
-    return LearnJob(files, BASELINE_SPECS + specs, panel, settings.min_ratings, settings.margin)
+def _specs(config: Config, run: Run) -> list[LearnerSpec]:
+    """Return baselines and learners, with the hyper-parameters that were chosen for all users."""
+    chosen = run.record("tune")["facts"]["chosen"] if tune.is_needed(config) else {}  # type: ignore[index]
+    own = [
+        replace(spec, params=chosen[spec.label], grid={}) if spec.label in chosen else spec
+        for spec in specs_of(config.train)
+    ]
+    return [*BASELINE_SPECS, *own]
 
 
 def _check_failures(config: Config, counts: dict[str, dict[str, int]], where: str) -> None:
@@ -93,5 +82,5 @@ STAGE = Stage(
     name="train",
     run=train,
     settings=lambda config: config.train,
-    needs=lambda config: ("features", "prepare"),
+    needs=lambda config: ("features", "prepare", *(("tune",) if tune.is_needed(config) else ())),
 )

@@ -60,7 +60,7 @@ def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
         ("run_id: a/../../b", ["run_id", "letters"]),
         ("train: {learners: []}", ["train.learners", "at least one"]),
         ("train: {learners: [{learner: mprnk}]}", ["train.learners[0]", "'mprank'?"]),
-        ("train: {learners: [{learner: prank}]}", ["'prank'", "takes mprank, ranksvm, svrank"]),
+        ("train: {learners: [{learner: oap}]}", ["'oap'", "takes mprank, multiclass_perceptron"]),
         ("train: {learners: [{params: {kernel: precomputed}}]}", ["'precomputed'", "arrays"]),
         ("train: {learners: [{params: {c: 1}}]}", ["params.c", "did you mean 'C'?"]),
         ("train: {learners: [{params: {C: 0}}]}", ["params.C=0", "a number above 0"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,9 +12,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from spark_rank.engine import learning
-from spark_rank.engine.learning import BASELINE_SPECS, LearnerSpec, LearnJob, learn_batches
+from spark_rank.engine.learning import LearnJob, learn_batches
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.selection import Limits
+from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
-from spark_rank.learners import PER_USER, MPRank
+from spark_rank.learners import MPRank
 from spark_rank.learners.kernels import Kernel
 from spark_rank.metrics import mean_squared_difference
 
@@ -28,6 +30,8 @@ FEATURES = ItemFeatures(
     pa.array([f"item {i}" for i in range(N_ITEMS)]),
 )
 FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "item_ids")))
+SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
+LIMITS = Limits(SCALE, max_kernel_ratings=1000, folds=3)
 LINEAR = LearnerSpec("linear", "mprank", item_offset=True, params={"C": 2.0})
 DUAL = LearnerSpec("dual", "mprank", item_offset=True, params={"kernel": "rbf", "gamma": 0.3})
 RBF = LearnerSpec("rbf", "mprank", item_offset=False, params={"kernel": "rbf", "gamma": 0.3})
@@ -54,7 +58,9 @@ def batch(users: list[User]) -> pa.RecordBatch:
 
 
 def learn(*batches: pa.RecordBatch, panel: dict[int, int] | None = None) -> list[dict[str, Any]]:
-    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0)
+    job = LearnJob(
+        FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0, limits=LIMITS
+    )
     made: Iterator[pa.RecordBatch] = learn_batches(iter(batches), job, lambda files: FEATURES)
     return [row for out in made for row in out.to_pylist()]
 
@@ -148,42 +154,16 @@ def test_a_numeric_failure_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = (FEATURES.matrix * np.float32(1e38)).astype(np.float64) ** 5
     huge = replace(FEATURES, matrix=beyond)
     monkeypatch.setattr(learning, "open_distributed", lambda files: huge)
-    job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2, margin=1.0)
+    job = LearnJob(FILES, (LINEAR,), {}, min_ratings=2, margin=1.0, limits=LIMITS)
     (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: huge)
     (row,) = out.to_pylist()
     assert (row["status"], row["reason"]) == ("failed", "numeric_failure")
     assert "overflowed" in row["detail"]
 
 
-@pytest.mark.parametrize("name", list(PER_USER))
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "linear+rbf"])
-def test_every_per_user_learner_fills_the_model_row(name: str, kernel: str) -> None:
-    spec = LearnerSpec("it", name, item_offset=True, params={"kernel": kernel})
-    job = LearnJob(FILES, (spec,), {}, min_ratings=2, margin=1.0)
-    (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: FEATURES)
-    (row,) = out.to_pylist()
-    assert (row["status"], row["detail"]) == ("learned", None)
-    assert json.loads(row["hyperparameters"])["kernel"] == row["kernel"] == kernel
-    assert row["on_rating_scale"] == (name != "ranksvm")
-    assert (row["train_msd"] is None) == (name == "ranksvm")
-    assert 0.0 <= row["train_misranking"] < 0.4
-    if kernel == "linear":
-        assert row["dual"] is None
-        scores = FEATURES.matrix[15:] @ np.array(row["weights"])
-    else:
-        assert row["weights"] is None
-        index = {item: i for i, item in enumerate(FEATURES.item_ids.to_pylist())}
-        support = FEATURES.matrix[[index[item] for item in row["support_items"]]]
-        settings = json.loads(row["hyperparameters"])
-        function = Kernel(kernel, row["gamma"], settings["degree"], settings["coef0"])
-        scores = function(FEATURES.matrix[15:], support) @ np.array(row["dual"])
-    expected = scores + FEATURES.offset[15:] + row["intercept"]
-    assert_allclose(row["test_scores"], expected, rtol=1e-4, atol=1e-4)
-
-
 def test_a_fallback_is_measured_as_its_learner_is() -> None:
     spec = LearnerSpec("order", "ranksvm", item_offset=True)
-    job = LearnJob(FILES, (spec,), {}, min_ratings=10, margin=1.0)
+    job = LearnJob(FILES, (spec,), {}, min_ratings=10, margin=1.0, limits=LIMITS)
     (out,) = learn_batches(iter([batch(USERS[:1])]), job, lambda files: FEATURES)
     (row,) = out.to_pylist()
     assert (row["status"], row["on_rating_scale"], row["train_msd"]) == ("fallback", False, None)
@@ -193,7 +173,9 @@ def test_a_fallback_is_measured_as_its_learner_is() -> None:
 def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
     prior = RNG.normal(size=(N_ITEMS + 2, D)).astype(np.float32)
     features = replace(FEATURES, prior=prior)
-    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, DUAL), {}, min_ratings=2, margin=1.0)
+    job = LearnJob(
+        FILES, (*BASELINE_SPECS, LINEAR, DUAL), {}, min_ratings=2, margin=1.0, limits=LIMITS
+    )
     (out,) = learn_batches(iter([batch(USERS)]), job, lambda files: features)
     rows = out.to_pylist()
     user, items, ratings, n_train = USERS[3]
@@ -222,3 +204,29 @@ def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
     assert (cold["status"], cold["n_test"]) == ("fallback", 0)
     assert cold["weights"] is not None
     assert row_of(rows, user, "item_offset")["weights"] is None
+
+
+def test_the_fallback_of_a_learner_of_ranks_has_ranks() -> None:
+    spec = LearnerSpec("ranks", "prank", item_offset=False)
+    job = LearnJob(FILES, (spec,), {}, min_ratings=10, margin=1.0, limits=LIMITS)
+    (out,) = learn_batches(iter([batch(USERS[:1])]), job, lambda files: FEATURES)
+    (row,) = out.to_pylist()
+    assert (row["status"], row["on_rating_scale"]) == ("fallback", False)
+    nearest = [min(SCALE.levels, key=lambda level: abs(level - s)) for s in row["test_scores"]]
+    assert row["test_ranks"] == [SCALE.levels.index(level) + 1 for level in nearest]
+    assert row["test_ranks"] == [1 + sum(s >= t for t in row["thresholds"])
+                                 for s in row["test_scores"]]  # fmt: skip
+
+
+def test_too_many_ratings_for_a_kernel_are_approximated_and_say_so() -> None:
+    limits = replace(LIMITS, max_kernel_ratings=10)
+    perceptron = LearnerSpec("p", "prank", item_offset=False, params={"kernel": "poly"})
+    job = LearnJob(FILES, (LINEAR, RBF, perceptron), {}, min_ratings=2, margin=1.0, limits=limits)
+    (out,) = learn_batches(iter([batch(USERS)]), job, lambda files: FEATURES)
+    rows = out.to_pylist()
+    told = {(r["user_id"], r["learner"]): (r["status"], r["reason"]) for r in rows}
+    assert told["user 3", "linear"] == ("learned", None)
+    assert told["user 3", "rbf"] == ("approximated", "landmarks")
+    assert told["user 3", "p"] == ("approximated", "first_ratings")
+    assert told["user 0", "rbf"] == told["user 0", "p"] == ("learned", None)
+    assert len(row_of(rows, 3, "rbf")["dual"]) == 10

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.tables import MODELS
 from spark_rank.engine.generalization import BoundFacts
+from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import (
     METRIC_NAMES,
     ROC_GRID,
@@ -32,7 +33,7 @@ from spark_rank.metrics import (
 )
 
 FACTS = BoundFacts({}, 1.0, 4.0, 0.0, 1.0, 0.05)
-MEASURES = Measures(3, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), None, FACTS)
+MEASURES = Measures(3, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS)
 COLUMNS = (*MODELS.columns, Column("user_group", "string", "group"))
 SCHEMA = arrow_schema(tuple(c for name in SCORED for c in COLUMNS if c.name == name))
 

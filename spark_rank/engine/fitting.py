@@ -1,0 +1,158 @@
+"""Fits one learner to one user's ratings, whatever it learns from: ratings, ranks, landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.specs import LearnerSpec, Params
+from spark_rank.learners import Learner
+from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernel_machine import KernelMachine
+from spark_rank.learners.kernels import Kernel, scale_gamma
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Ranks = NDArray[np.int64]
+
+# eigenvalues of a kernel matrix below this share of the greatest are noise
+_RANK_TOLERANCE = 1e-10
+
+
+class Fitted(Protocol):
+    """A learner after learning: scores for rows of X, given what was known before."""
+
+    @property
+    def learner(self) -> Learner:
+        """Return what has learned."""
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return a score for every row."""
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> Ranks | None:
+        """Return a rank for every row; None if the learner has none."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A learner that starts from the offset and adds what it learned to it."""
+
+    learner: Any
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the learner's scores."""
+        return _finite(self.learner.decision_function(X, offset=offset))
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> None:
+        """Return nothing: scores have no ranks of their own."""
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A learner of ranks; the offset, if there is one, is a feature more."""
+
+    learner: Any
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the learner's scores, comparable with its thresholds only."""
+        return _finite(self.learner.decision_function(_with_offset(X, offset)))
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> Ranks:
+        """Return the ranks predicted."""
+        predicted: Ranks = self.learner.predict(_with_offset(X, offset))
+        return predicted
+
+
+@dataclass(frozen=True)
+class LandmarkScorer:
+    """A kernel machine on the part of the kernel's space that some landmarks span (Nyström).
+
+    With K the kernel matrix of L landmarks, ``φ(x) = K^(−1/2) k(x)`` are L features whose inner
+    products are the kernel's wherever x is a landmark; a linear machine learns on them in
+    O(m L²). Its w is ``Σ α_j Φ(landmark_j)`` with ``α = K^(−1/2) w``: a model like any other.
+    """
+
+    learner: Any
+    kernel: Kernel
+    landmarks: Matrix
+    positions: NDArray[np.int64]
+    root: Matrix
+
+    @property
+    def dual(self) -> Vector:
+        """Return the landmarks' dual coefficients."""
+        return np.asarray(self.root @ self.learner.coef_)
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the scores."""
+        features = self.kernel(X, self.landmarks) @ self.root
+        return _finite(self.learner.decision_function(features, offset=offset))
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> None:
+        """Return nothing: scores have no ranks of their own."""
+
+
+def fit(
+    spec: LearnerSpec,
+    params: Params,
+    X: Matrix,
+    ratings: Vector,
+    offset: Vector | None,
+    *,
+    scale: RankScale | None,
+    max_kernel_ratings: int,
+) -> Fitted:
+    """Return `spec`'s learner, fitted with `params`.
+
+    A kernel machine with another kernel than the linear one takes `max_kernel_ratings` landmarks
+    when there are more ratings, a kernel perceptron the first so many ratings: both cost more
+    than O(m) memory and O(m²) time otherwise.
+    """
+    learner: Any = spec.make(scale, params)
+    if learner.of_ranks:
+        if scale is None:
+            raise LearnerError("a learner of ranks needs a rating scale with levels")
+        part = (
+            slice(0, max_kernel_ratings)
+            if is_cut_short(learner, len(X), max_kernel_ratings)
+            else slice(None)
+        )
+        examples = _with_offset(X, offset)[part]
+        return Ranker(learner.fit(examples, scale.ranks(ratings)[part]))
+    if is_cut_short(learner, len(X), max_kernel_ratings):
+        return _fit_on_landmarks(learner, X, ratings, offset, max_kernel_ratings)
+    return Scorer(learner.fit(X, ratings, offset=offset))
+
+
+def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> bool:
+    """Tell whether so many ratings are too many for this learner to use exactly."""
+    return getattr(learner, "kernel", "linear") != "linear" and n_ratings > max_kernel_ratings
+
+
+def _fit_on_landmarks(
+    learner: KernelMachine, X: Matrix, ratings: Vector, offset: Vector | None, n_landmarks: int
+) -> LandmarkScorer:
+    gamma = learner.gamma if learner.gamma is not None else scale_gamma(X)
+    kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
+    positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
+    landmarks = np.ascontiguousarray(X[positions])
+    values, vectors = np.linalg.eigh(kernel(landmarks, landmarks))
+    kept = values > _RANK_TOLERANCE * values[-1]
+    root = vectors[:, kept] / np.sqrt(values[kept])
+    linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
+    linear.fit(kernel(X, landmarks) @ root, ratings, offset=offset)
+    return LandmarkScorer(linear, kernel, landmarks, positions, root)
+
+
+def _with_offset(X: Matrix, offset: Vector | None) -> Matrix:
+    return X if offset is None else np.column_stack([X, offset])
+
+
+def _finite(scores: Vector) -> Vector:
+    if not np.isfinite(scores).all():
+        raise LearnerError("a score is not finite")
+    return scores

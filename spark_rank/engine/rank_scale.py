@@ -1,0 +1,37 @@
+"""Ratings to ranks and back: the scale that learners of ranks and their metrics share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class RankScale:
+    """The ascending levels of the ratings and, of a scale that was cut, where all but one begin."""
+
+    levels: tuple[float, ...]
+    cuts: tuple[float, ...] | None = None
+
+    @property
+    def n_ranks(self) -> int:
+        """Return the number of ranks k."""
+        return len(self.levels)
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """Return where ranks 2..k begin among ratings: the cuts, or behind the middle of levels."""
+        if self.cuts is not None:
+            return np.array(self.cuts)
+        levels = np.array(self.levels)
+        # half way is still the lower level, as in the metrics
+        return np.nextafter((levels[1:] + levels[:-1]) / 2.0, np.inf)
+
+    def ranks(self, ratings: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the rank 1..k of every rating, or score on the scale of the ratings."""
+        return np.searchsorted(self.thresholds(), ratings, side="right") + 1
+
+    def ratings(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the level of every rank."""
+        return np.array(self.levels)[np.asarray(ranks, dtype=np.int64) - 1]

@@ -1,0 +1,135 @@
+"""Chooses hyper-parameters on the training part of one user: leave-pair-out, or k folds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rank.engine.fitting import Fitted, fit
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.specs import LearnerSpec, Params
+from spark_rank.learners import MPRank
+from spark_rank.learners.errors import LearnerError
+from spark_rank.metrics import mean_squared_difference, pairwise_misranking
+
+# fewer ratings than this are not cut into folds, nor can two of them be left out
+MIN_RATINGS = 4
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A user's training part: features, ratings, and what was known before."""
+
+    X: NDArray[np.float64]
+    ratings: Vector
+    offset: Vector | None
+
+    def part(self, rows: NDArray[np.int64]) -> Sample:
+        """Return some of the rows."""
+        offset = None if self.offset is None else self.offset[rows]
+        return Sample(self.X[rows], self.ratings[rows], offset)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What fitting depends on besides the user's data and hyper-parameters."""
+
+    scale: RankScale | None
+    max_kernel_ratings: int
+    folds: int
+
+
+def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vector | None:
+    """Return the error of every point of the grid, infinite where learning failed.
+
+    MPRank's is the exact leave-pair-out error, unless `selection` asks for folds; others' are the
+    mean over `folds` of what is left out: the squared difference over pairs, of learners of ranks
+    the rank loss, of learners of an order the misranking. None with too few ratings to tell.
+    """
+    if len(sample.ratings) < MIN_RATINGS:
+        return None
+    if _leaves_pairs_out(spec, sample, limits):
+        return _leave_pair_out_errors(spec, sample)
+    folds = _folds(len(sample.ratings), limits.folds)
+    return np.array([_fold_error(spec, params, sample, folds, limits)
+                     for params in spec.candidates()])  # fmt: skip
+
+
+def best_candidate(spec: LearnerSpec, sample: Sample, limits: Limits) -> Params:
+    """Return the hyper-parameters of least error; the first of equals, or if none can be told."""
+    errors = candidate_errors(spec, sample, limits)
+    return spec.candidates()[0 if errors is None else int(np.argmin(errors))]
+
+
+def _leaves_pairs_out(spec: LearnerSpec, sample: Sample, limits: Limits) -> bool:
+    # every C's hat matrix has m² entries
+    fits = len(sample.ratings) <= limits.max_kernel_ratings
+    return spec.kind is MPRank and spec.selection != "k_fold" and fits
+
+
+def _leave_pair_out_errors(spec: LearnerSpec, sample: Sample) -> Vector:
+    """Go through the grid with all values of C at once, for they share a factorisation."""
+    candidates = spec.candidates()
+    errors = np.full(len(candidates), np.inf)
+    groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    for position, params in enumerate(candidates):
+        others = tuple((name, value) for name, value in params.items() if name != "C")
+        groups.setdefault(others, []).append(position)
+    for others, positions in groups.items():
+        strengths = [candidates[position].get("C", 1.0) for position in positions]
+        try:
+            path = MPRank.path(
+                sample.X, sample.ratings, strengths, offset=sample.offset, **dict(others)
+            )
+        except LearnerError:
+            continue
+        found = path.leave_pair_out
+        errors[positions] = np.where(np.isfinite(found), found, np.inf)
+    return errors
+
+
+def _folds(size: int, folds: int) -> list[NDArray[np.int64]]:
+    """Return the positions of each fold, of two ratings at least: a pair can be ordered."""
+    wanted = max(2, min(folds, size // 2))
+    return [np.arange(first, size, wanted) for first in range(wanted)]
+
+
+def _fold_error(
+    spec: LearnerSpec,
+    params: Params,
+    sample: Sample,
+    folds: Sequence[NDArray[np.int64]],
+    limits: Limits,
+) -> float:
+    total, weight = 0.0, 0
+    for fold in folds:
+        rest = np.setdiff1d(np.arange(len(sample.ratings)), fold)
+        learned_from, left_out = sample.part(rest), sample.part(fold)
+        try:
+            fitted = fit(
+                spec, params, learned_from.X, learned_from.ratings, learned_from.offset,
+                scale=limits.scale, max_kernel_ratings=limits.max_kernel_ratings,
+            )  # fmt: skip
+            error = _error(fitted, left_out, limits.scale)
+        except LearnerError:
+            return math.inf
+        if error is not None:
+            total, weight = total + error * len(fold), weight + len(fold)
+    return total / weight if weight else math.inf
+
+
+def _error(fitted: Fitted, left_out: Sample, scale: RankScale | None) -> float | None:
+    ranks = fitted.ranks(left_out.X, left_out.offset)
+    if ranks is not None and scale is not None:
+        return float(np.abs(ranks - scale.ranks(left_out.ratings)).mean())
+    scores = fitted.scores(left_out.X, left_out.offset)
+    if fitted.learner.on_rating_scale:
+        return mean_squared_difference(scores, left_out.ratings)
+    return pairwise_misranking(scores, left_out.ratings)

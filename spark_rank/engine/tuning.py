@@ -1,0 +1,89 @@
+"""Scores every point of a grid on a sample of users: the work of a worker, and the summary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.engine.batches import build_batch
+from spark_rank.engine.known import known_before
+from spark_rank.engine.learning import LearnJob
+from spark_rank.engine.problems import problems
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.selection import candidate_errors
+from spark_rank.engine.specs import LearnerSpec, as_json
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+
+_ERROR_COLUMNS = (
+    Column("learner", "string", "name of the learner"),
+    Column("user_id", "string", "id as in the input"),
+    Column("errors", "array<double>", "error of every point of the grid"),
+)
+ERRORS_DDL = ddl(_ERROR_COLUMNS)
+_ERROR_SCHEMA = arrow_schema(_ERROR_COLUMNS)
+
+Row = dict[str, Any]
+
+
+def error_batches(
+    batches: Iterator[pa.RecordBatch],
+    job: LearnJob,
+    open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Turn user blocks into rows of errors, one per user and learner; none where undefined."""
+    features = open_features(job.files)
+    for batch in batches:
+        rows = []
+        for problem in problems(batch, features, job.panel):
+            for spec in job.specs:
+                sample = known_before(problem, spec).sample(problem)
+                errors = candidate_errors(spec, sample, job.limits)
+                if errors is not None:
+                    rows.append(
+                        {"learner": spec.label, "user_id": problem.user_id, "errors": errors}
+                    )
+        yield build_batch(rows, _ERROR_SCHEMA)
+
+
+def grid_scores(
+    specs: Sequence[LearnerSpec], errors: pa.Table, scale: RankScale | None
+) -> list[Row]:
+    """Return a row per learner and point of its grid: the mean error over the users.
+
+    The point of least mean is chosen, of equals the first. Sums are exact, so that the order in
+    which the users come decides nothing.
+    """
+    rows = []
+    for spec in specs:
+        own = [row["errors"] for row in errors.to_pylist() if row["learner"] == spec.label]
+        candidates = spec.candidates()
+        table = np.array(own, dtype=np.float64).reshape(len(own), len(candidates))
+        scores = [_mean(column) for column in table.T]
+        best = int(np.argmin([math.inf if mean is None else mean for mean, _ in scores]))
+        for position, (params, (mean, error)) in enumerate(zip(candidates, scores, strict=True)):
+            rows.append({
+                "learner": spec.label,
+                "candidate": position + 1,
+                "hyperparameters": as_json(spec.make(scale, params).get_params()),
+                "users": len(own),
+                "error": mean,
+                "standard_error": error,
+                "chosen": position == best,
+            })  # fmt: skip
+    return rows
+
+
+def _mean(values: Any) -> tuple[float | None, float | None]:
+    """Return mean and its standard error; None where a user's model failed or there is no user."""
+    if len(values) == 0 or not np.isfinite(values).all():
+        return None, None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1) / len(values))

@@ -1,0 +1,75 @@
+"""What tune and train share: the learners asked for, the users to learn, the worker's job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config.schema import TrainConfig
+from spark_rank.config.values import convert
+from spark_rank.data.tables import BLOCKS, PANEL, RATING_SCALE
+from spark_rank.engine.learning import LearnJob
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.selection import Limits
+from spark_rank.engine.specs import LearnerSpec
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.stages.features import distribute_files
+
+
+def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
+    """Return the learners as workers take them."""
+    return [
+        LearnerSpec(
+            entry.label, entry.learner, entry.item_offset, entry.params, entry.grid,
+            entry.selection,
+        )
+        for entry in settings.learners
+    ]  # fmt: skip
+
+
+def recorded_training(run: Run) -> TrainConfig:
+    """Return the settings that the run's models were trained with."""
+    record = run.record("train") or {}
+    settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
+    return settings
+
+
+def target_blocks(settings: TrainConfig, run: Run) -> DataFrame:
+    """Return the blocks of the users to learn, as workers read them."""
+    blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
+    size = F.size("items")
+    if settings.targets_min is not None:
+        blocks = blocks.where(size >= settings.targets_min)
+    if settings.targets_max is not None:
+        blocks = blocks.where(size <= settings.targets_max)
+    return blocks
+
+
+def learn_job(
+    settings: TrainConfig, specs: Sequence[LearnerSpec], spark: SparkSession, run: Run
+) -> LearnJob:
+    """Distribute the feature files; return what workers need to know."""
+    files = distribute_files(spark, run)
+    # what the run holds counts: this command's configuration may name another kind of features
+    reviewers = run.read(PANEL).collect() if run.has(PANEL) else []
+    panel = {row["user"]: row["feature"] for row in reviewers}
+    limits = Limits(rank_scale(run), settings.max_kernel_ratings, settings.folds)
+    of_ranks = [spec.label for spec in specs if spec.kind.of_ranks]
+    if of_ranks and (limits.scale is None or limits.scale.n_ranks < 2):
+        raise InputDataError(
+            f"{of_ranks[0]} learns ranks, but the ratings have no levels or only one: cut the "
+            "scale with input.cuts, or leave that learner out"
+        )
+    return LearnJob(files, tuple(specs), panel, settings.min_ratings, settings.margin, limits)
+
+
+def rank_scale(run: Run) -> RankScale | None:
+    """Return the levels of the ratings; None if the scale is continuous and not cut."""
+    scale = run.read(RATING_SCALE).orderBy("rank").collect()
+    # ratings are stored as float32: a cut is compared as the number it is among them
+    cuts = tuple(float(np.float32(row["lower"])) for row in scale if row["lower"] is not None)
+    return RankScale(tuple(row["rating"] for row in scale), cuts or None) if scale else None

@@ -1,0 +1,51 @@
+"""The scores of a grid over a sample of users."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from spark_rank.engine.specs import LearnerSpec
+from spark_rank.engine.tuning import grid_scores
+
+SPEC = LearnerSpec("m", "mprank", True, {"kernel": "rbf"}, {"C": [1.0, 2.0], "gamma": [0.1, 0.2]})
+
+
+def table(rows: list[list[float]]) -> pa.Table:
+    return pa.table({
+        "learner": pa.array(["m"] * len(rows)),
+        "user_id": pa.array([str(number) for number in range(len(rows))]),
+        "errors": pa.array(rows, pa.list_(pa.float64())),
+    })  # fmt: skip
+
+
+def test_the_least_mean_is_chosen() -> None:
+    rows = [[4.0, 1.0, 2.0, 9.0], [0.5, 2.0, 1.0, 9.0], [3.0, 3.0, 3.0, 9.0]]
+    found = grid_scores([SPEC], table(rows), None)
+    assert [row["error"] for row in found] == [2.5, 2.0, 2.0, 9.0]
+    errors = np.std(rows, axis=0, ddof=1) / math.sqrt(3)
+    assert np.allclose([row["standard_error"] for row in found], errors)
+    # two are equal: the first
+    assert [row["chosen"] for row in found] == [False, True, False, False]
+    assert [row["candidate"] for row in found] == [1, 2, 3, 4]
+    points = [json.loads(row["hyperparameters"]) for row in found]
+    assert [(point["C"], point["gamma"]) for point in points] == [
+        (1.0, 0.1), (1.0, 0.2), (2.0, 0.1), (2.0, 0.2),
+    ]  # fmt: skip
+    assert {row["users"] for row in found} == {3}
+
+
+def test_the_order_of_the_users_decides_nothing() -> None:
+    values = np.random.default_rng(1).normal(size=(50, 4)) * 10.0 ** np.arange(50)[:, None]
+    one = grid_scores([SPEC], table(values.tolist()), None)
+    other = grid_scores([SPEC], table(values[::-1].tolist()), None)
+    assert one == other
+
+
+def test_a_point_that_failed_for_a_user_is_not_chosen() -> None:
+    found = grid_scores([SPEC], table([[math.inf, 2.0, 1.0, 3.0], [0.0, 2.0, 1.5, 3.0]]), None)
+    assert [row["error"] for row in found] == [None, 2.0, 1.25, 3.0]
+    assert [row["chosen"] for row in found] == [False, False, True, False]

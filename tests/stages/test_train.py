@@ -1,0 +1,190 @@
+"""Every learner in one pass over the data, with hyper-parameters chosen per user or for all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.engine.runner import run_stages
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.stages import STAGES, pipeline
+
+LEARNERS = """
+train:
+  targets_min: 12
+  learners:
+    - {name: shared, learner: mprank, grid: {C: [0.0001, 0.1, 1], kernel: [linear, rbf]}}
+    - {name: own, learner: mprank, grid: {C: [0.01, 0.1, 1, 10]}, selection: leave_pair_out}
+    - {name: own_folds, learner: svrank, params: {epsilon: 0.5}, grid: {C: [1, 100]},
+       selection: k_fold}
+    - {learner: ranksvm}
+    - {learner: rankboost, params: {n_rounds: 10}}
+    - {learner: prank}
+    - {name: averaged, learner: prank, params: {readout: averaged}, grid: {epochs: [1, 5]}}
+    - {name: voted, learner: prank, params: {readout: voted}, item_offset: false}
+    - {learner: widrow_hoff, params: {eta: 0.01}}
+    - {learner: multiclass_perceptron}
+synthesize: {users: 40, items: 60, median_ratings: 20}
+tune: {users: 15}
+"""
+RANKERS = ("prank", "averaged", "voted", "widrow_hoff", "multiclass_perceptron")
+ORDERS = ("ranksvm", "rankboost")
+SCORERS = ("shared", "own", "own_folds")
+
+MakeConfig = Callable[..., Config]
+
+
+def run_until(last: str, spark: SparkSession, config: Config) -> Run:
+    run = Run(spark, config.store, config.run_id)
+    names = [stage.name for stage in pipeline(config)]
+    stages = [STAGES[name] for name in names[: names.index(last) + 1]]
+    run_stages(stages, config, spark, run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def trained(spark: SparkSession, make_config: MakeConfig) -> Run:
+    return run_until("evaluate", spark, make_config(yaml=LEARNERS))
+
+
+def query(run: Run, text: str) -> list[tuple[Any, ...]]:
+    tables = {
+        name: f"read_parquet('{run.path(name).removeprefix('file:')}/**/*.parquet')"
+        for name in ("models", "metrics", "summary", "tuning", "blocks", "rating_scale")
+    }
+    return duckdb.sql(text.format(**tables)).fetchall()
+
+
+def test_every_learner_learns_every_target(trained: Run) -> None:
+    targets = query(trained, "select count(*) from {blocks} where len(items) >= 12")[0][0]
+    users = query(trained, "select count(*) from {blocks}")[0][0]
+    assert 0 < targets < users
+    found = query(trained, "select learner, status, count(*) from {models} group by all")
+    learners = {"constant", "item_offset", *RANKERS, *ORDERS, *SCORERS}
+    assert {learner for learner, _, _ in found} == learners
+    for learner in learners:
+        counts = {status: n for name, status, n in found if name == learner}
+        assert sum(counts.values()) == targets
+        assert counts["learned"] >= 0.9 * targets
+        assert "failed" not in counts
+
+
+def test_learners_of_ranks_are_measured_by_the_levels_they_predict(trained: Run) -> None:
+    levels = [r[0] for r in query(trained, "select rating from {rating_scale} order by rank")]
+    rows = query(
+        trained,
+        """select m.learner, m.test_ranks, m.test_ratings, e.rank_loss, e.msd, e.exact_rank
+           from {models} m join {metrics} e using (user_id, learner) where m.n_test > 0""",
+    )
+    seen = set()
+    for learner, ranks, ratings, rank_loss, msd, exact in rows:
+        assert (ranks is not None) == (learner in RANKERS)
+        if ranks is None:
+            continue
+        seen.add(learner)
+        true = np.array([levels.index(rating) + 1 for rating in ratings])
+        assert_allclose(rank_loss, np.abs(true - ranks).mean())
+        assert_allclose(exact, np.mean(true == ranks))
+        residual = np.array(levels)[np.array(ranks) - 1] - ratings
+        assert_allclose(msd, np.mean((residual[:, None] - residual[None, :]) ** 2), atol=1e-12)
+    assert seen == set(RANKERS)
+
+
+def test_scores_that_only_put_in_order_have_no_squared_difference(trained: Run) -> None:
+    rows = query(
+        trained,
+        "select learner, count(msd), count(misranking), count(auc) from {metrics} group by all",
+    )
+    for learner, squared, misranked, areas in rows:
+        assert (squared == 0) == (learner in ORDERS)
+        assert misranked > 0
+        assert areas > 0
+
+
+def test_what_a_sample_chose_is_what_all_are_trained_with(trained: Run) -> None:
+    rows = query(
+        trained,
+        """select learner, candidate, hyperparameters, users, error, chosen from {tuning}
+           order by learner, candidate""",
+    )
+    assert {(learner, n) for learner, n, *_ in rows} == {
+        *(("shared", n) for n in range(1, 7)), ("averaged", 1), ("averaged", 2),
+    }  # fmt: skip
+    assert {users for _, _, _, users, _, _ in rows} == {15}
+    for label in ("shared", "averaged"):
+        own = [row for row in rows if row[0] == label]
+        (chosen,) = [row for row in own if row[5]]
+        assert chosen[4] == min(row[4] for row in own)
+        used = query(
+            trained,
+            f"""select distinct hyperparameters from {{models}}
+                where learner = '{label}' and status = 'learned'""",
+        )
+        assert [json.loads(text) for (text,) in used] == [json.loads(chosen[2])]
+
+
+def test_each_user_has_a_choice_of_its_own(trained: Run) -> None:
+    for label in ("own", "own_folds"):
+        used = query(
+            trained,
+            f"""select distinct hyperparameters from {{models}}
+                where learner = '{label}' and status = 'learned'""",
+        )
+        assert len({json.loads(text)["C"] for (text,) in used}) > 1
+
+
+def test_partitions_decide_nothing(
+    spark: SparkSession, make_config: MakeConfig, trained: Run
+) -> None:
+    config = make_config("prepare.buckets=3", yaml=LEARNERS)
+    other = run_until("train", spark, config)
+    for table, order in (("tuning", "learner, candidate"), ("models", "learner, user_id")):
+        text = f"select * from {{{table}}} order by {order}"
+        # as text, for null and NaN are equal to themselves there
+        assert str(query(other, text)) == str(query(trained, text))
+
+
+def test_the_same_command_again_tunes_nothing(
+    spark: SparkSession, make_config: MakeConfig, trained: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = trained.root.removeprefix("file:").rsplit("/runs/", 1)[0]
+    run_until("evaluate", spark, make_config(f"store={store}", yaml=LEARNERS))
+    assert "[tune] already done" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"tune.users was 15, is 14"):
+        run_until("tune", spark, make_config(f"store={store}", "tune.users=14", yaml=LEARNERS))
+
+
+def test_nobody_to_learn_is_said(
+    spark: SparkSession, make_config: MakeConfig, finished: Run, tmp_path: Path
+) -> None:
+    root = Path(finished.root.removeprefix("file:"))
+    copy = tmp_path / "runs" / root.name
+    shutil.copytree(root, copy)
+    (copy / "manifest" / "train.json").unlink()
+    config = make_config(f"store={tmp_path}", "train.targets_min=1000")
+    with pytest.raises(InputDataError, match="targets_min"):
+        run_until("train", spark, config)
+
+
+def test_learners_of_ranks_need_levels(spark: SparkSession, make_config: MakeConfig, tmp_path: Path
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(0)
+    lines = [f"{u},{i},{rng.normal():.6f}" for u in range(20) for i in range(10)]
+    path = tmp_path / "continuous.csv"
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    config = make_config(
+        f"input.path={path}", "input.format=csv", "train.learners=[{learner: prank}]"
+    )
+    with pytest.raises(InputDataError, match=r"prank learns ranks.*input\.cuts"):
+        run_until("train", spark, config)
