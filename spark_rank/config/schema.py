@@ -265,11 +265,14 @@ class TrainConfig:
         0.01, "training fails above this share of failed users", at_least=0.0, at_most=1.0
     )
     max_kernel_ratings: int = setting(
-        2000,
-        "users with more training ratings: kernel learners use so many landmarks among them, "
-        "kernel perceptrons the first so many ratings",
+        4000,
+        "users with more training ratings: kernel learners use landmarks among them, kernel "
+        "perceptrons the first so many",
         at_least=10,
         at_most=20_000,
+    )
+    landmarks: int = setting(
+        500, "number of landmarks of kernel learners for such users", at_least=2, at_most=5000
     )
     folds: int = setting(
         5, "folds of the training part to choose hyper-parameters by", at_least=2, at_most=100

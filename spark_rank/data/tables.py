@@ -229,7 +229,11 @@ MODELS = Contract(
         Column("train_msd", "double", "mean squared difference on the training ratings"),
         Column("train_m1d", "double", "mean 1-norm difference on the training ratings"),
         Column("train_misranking", "double", "pairwise misranking on the training ratings"),
-        Column("train_margin_loss", "double", "ranking margin loss at `train.margin` on them"),
+        Column(
+            "train_margin_loss",
+            "double",
+            "ranking margin loss at `train.margin` on them; null without a norm",
+        ),
         Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
         Column("test_scores", "array<float>", "their scores; null when failed"),
         Column(

@@ -107,6 +107,7 @@ class MPRank(KernelMachine):
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
         features, targets = self._begin(X, y, offset)
+        self._residuals: FloatArray | None = None
         self._stream: mprank_online.Stream | None = None
         if self._is_primal(*features.shape):
             self._fit_primal(features, targets)
@@ -126,6 +127,7 @@ class MPRank(KernelMachine):
         """
         if self.kernel == "precomputed":
             raise InvalidParameterError("kernel='precomputed' cannot stream: use fit")
+        self._residuals = None
         stream = getattr(self, "_stream", None)
         features, targets = self._begin(X, y, offset, fresh=stream is None)
         if stream is None:
@@ -138,6 +140,13 @@ class MPRank(KernelMachine):
         self._accept_dual(stream.points(), stream.dual(), stream.intercept(), centred=False)
         self.objective_ = stream.objective(self._ridge(len(stream)))
         return self
+
+    def training_residuals(self) -> FloatArray | None:
+        """Return ``h(x) − y`` of the examples that `fit` was given; they cost nothing.
+
+        None where nothing has solved the problem exactly: with ``solver="online"``.
+        """
+        return getattr(self, "_residuals", None)
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, cut to the range of the ratings that were learned from."""
@@ -242,6 +251,7 @@ class MPRank(KernelMachine):
         self.coef_, self.dual_coef_, self.support_ = coef, None, None
         self.intercept_ = float(y_mean - x_mean @ coef)
         self.objective_ = float(coef @ coef) + float(residuals @ residuals) / ridge
+        self._residuals = residuals
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
         # α = (I/C′ + K)⁻¹ (y − b·1) with the b that makes Σα = 0: the same as centring K, without
@@ -256,6 +266,8 @@ class MPRank(KernelMachine):
         alpha = solutions[:, 0] - shift * solutions[:, 1]
         self._accept_dual(X, alpha, shift + mean)
         self.objective_ = float(alpha @ right[:, 0])
+        # (I/C′ + K) α = y − b·1
+        self._residuals = -self._ridge(len(y)) * alpha
 
     def _fit_online(self, X: FloatArray, y: FloatArray) -> None:
         gram = self._gram(X)

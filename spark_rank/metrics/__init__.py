@@ -25,9 +25,11 @@ from spark_rank.metrics.pairs import (
 from spark_rank.metrics.ranks import exact_rank_rate, nearest_ranks, rank_loss
 from spark_rank.metrics.roc import auc, auc_interval, roc_curve
 from spark_rank.metrics.top import average_precision, ndcg, precision, recall
+from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
 
 __all__ = [
     "BATCH_METRICS",
+    "TRAINING_METRICS",
     "Description",
     "Interval",
     "PairedComparison",
@@ -36,6 +38,7 @@ __all__ = [
     "average_precision",
     "batch_metrics",
     "batch_roc",
+    "batch_training_metrics",
     "bootstrap_interval",
     "compare_paired",
     "describe",

@@ -98,7 +98,7 @@ def batch_metrics(
     cuts
         Of a scale that was cut: where each level but the first begins. They decide the ranks then.
     """
-    values, targets, limits = _checked_batch(scores, ratings, ends)
+    values, targets, limits = checked_batch(scores, ratings, ends)
     scales = np.array(on_rating_scale, dtype=np.bool_)
     if scales.shape != (len(limits) - 1,):
         raise ValueError(
@@ -137,7 +137,7 @@ def batch_roc(
     curve rises straight up, its highest point. O(m log m) for a user with m items. A row is NaN
     where a user has no relevant item (rating ≥ `relevant_from`) or no other.
     """
-    values, targets, limits = _checked_batch(scores, ratings, ends)
+    values, targets, limits = checked_batch(scores, ratings, ends)
     rates = np.array(grid, dtype=np.float64)
     if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
         raise ValueError("grid must be a vector of false-positive rates between 0 and 1")
@@ -150,9 +150,10 @@ def batch_roc(
     return curves
 
 
-def _checked_batch(
+def checked_batch(
     scores: ArrayLike, ratings: ArrayLike, ends: ArrayLike
 ) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return copies of a batch for a kernel, or raise ValueError."""
     # copies: views of Arrow memory are read-only, another type to the compiler
     values, targets = np.array(scores, dtype=np.float64), np.array(ratings, dtype=np.float64)
     limits = np.array(ends, dtype=np.int64)

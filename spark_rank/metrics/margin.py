@@ -26,13 +26,37 @@ def margin_loss(h: ArrayLike, y: ArrayLike, rho: float) -> float | None:
         raise ValueError(f"rho must be a positive number, not {rho}")
     scores, ratings = pair_of_vectors(h, y)
     ordered, order = sort_descending(scores)
-    misranking = none_if_nan(discordance(ordered, ratings[order])[0][MISRANKING])
-    if misranking is None:
-        return None
-    _, levels, counts = np.unique(ratings, return_inverse=True, return_counts=True)
-    pairs = (len(ratings) ** 2 - int(counts @ counts)) // 2
-    close = _close_pairs(ordered, levels[order].astype(np.int64), len(counts), float(rho))
-    return misranking + float(close) / pairs
+    by_score = ratings[order]
+    costs, by_rating = discordance(ordered, by_score)
+    return none_if_nan(sorted_margin_loss(ordered, by_score, by_rating, costs[MISRANKING], rho))
+
+
+@njit(cache=True)
+def sorted_margin_loss(
+    scores: FloatArray, ratings: FloatArray, by_rating: FloatArray, misranking: float, rho: float
+) -> float:
+    """Return the margin loss of descending scores with these ratings; NaN where all tie.
+
+    `by_rating` are the ratings from high to low, `misranking` the share of misranked pairs.
+    """
+    m = len(by_rating)
+    if np.isnan(misranking):
+        return np.nan
+    distinct = np.empty(m)
+    levels = 0
+    equal = 0
+    pairs = m * m
+    for i in range(m - 1, -1, -1):
+        if levels == 0 or by_rating[i] != distinct[levels - 1]:
+            pairs -= equal * equal
+            equal = 0
+            distinct[levels] = by_rating[i]
+            levels += 1
+        equal += 1
+    pairs -= equal * equal
+    level_of = np.searchsorted(distinct[:levels], ratings)
+    close = _close_pairs(scores, level_of, levels, rho)
+    return misranking + close / (pairs // 2)
 
 
 @njit(cache=True)
