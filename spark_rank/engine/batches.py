@@ -22,8 +22,12 @@ def ragged(column: pa.ListArray) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def build_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows as a batch of exactly `schema`; a missing value is null."""
+    named = set().union(*rows)
     columns = []
     for field in schema:
+        if field.name not in named:
+            columns.append(pa.nulls(len(rows), field.type))
+            continue
         values = [row.get(field.name) for row in rows]
         list_type = pa.types.is_list(field.type)
         columns.append(_lists(values, field.type) if list_type else pa.array(values, field.type))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec, Params
-from spark_rank.learners import Learner
+from spark_rank.learners import Learner, MPRank
 from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernel_machine import KernelMachine
 from spark_rank.learners.kernels import Kernel, scale_gamma
@@ -23,6 +23,30 @@ Ranks = NDArray[np.int64]
 _RANK_TOLERANCE = 1e-10
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A user's training part: features, ratings, and what was known before."""
+
+    X: Matrix
+    ratings: Vector
+    offset: Vector | None
+
+    def part(self, rows: Ranks | slice) -> Sample:
+        """Return some of the rows."""
+        offset = None if self.offset is None else self.offset[rows]
+        return Sample(self.X[rows], self.ratings[rows], offset)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What fitting depends on besides the user's data and hyper-parameters."""
+
+    scale: RankScale | None
+    max_kernel_ratings: int
+    landmarks: int
+    folds: int
+
+
 class Fitted(Protocol):
     """A learner after learning: scores for rows of X, given what was known before."""
 
@@ -32,6 +56,9 @@ class Fitted(Protocol):
 
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
         """Return a score for every row."""
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples that were learned from."""
 
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks | None:
         """Return a rank for every row; None if the learner has none."""
@@ -47,6 +74,13 @@ class Scorer:
         """Return the learner's scores."""
         return _finite(self.learner.decision_function(X, offset=offset))
 
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples; of MPRank they follow from the solution."""
+        residuals = self.learner.training_residuals() if isinstance(self.learner, MPRank) else None
+        if residuals is None:
+            return self.scores(sample.X, sample.offset)
+        return _finite(sample.ratings + residuals)
+
     def ranks(self, X: Matrix, offset: Vector | None) -> None:
         """Return nothing: scores have no ranks of their own."""
 
@@ -60,6 +94,10 @@ class Ranker:
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
         """Return the learner's scores, comparable with its thresholds only."""
         return _finite(self.learner.decision_function(_with_offset(X, offset)))
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples."""
+        return self.scores(sample.X, sample.offset)
 
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks:
         """Return the ranks predicted."""
@@ -92,40 +130,32 @@ class LandmarkScorer:
         features = self.kernel(X, self.landmarks) @ self.root
         return _finite(self.learner.decision_function(features, offset=offset))
 
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples."""
+        return self.scores(sample.X, sample.offset)
+
     def ranks(self, X: Matrix, offset: Vector | None) -> None:
         """Return nothing: scores have no ranks of their own."""
 
 
-def fit(
-    spec: LearnerSpec,
-    params: Params,
-    X: Matrix,
-    ratings: Vector,
-    offset: Vector | None,
-    *,
-    scale: RankScale | None,
-    max_kernel_ratings: int,
-) -> Fitted:
+def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Fitted:
     """Return `spec`'s learner, fitted with `params`.
 
-    A kernel machine with another kernel than the linear one takes `max_kernel_ratings` landmarks
-    when there are more ratings, a kernel perceptron the first so many ratings: both cost more
-    than O(m) memory and O(m²) time otherwise.
+    With more than `max_kernel_ratings` ratings and another kernel than the linear one, a kernel
+    machine learns on landmarks, for it takes O(m³) time otherwise, and a kernel perceptron from
+    the first so many ratings, for it takes O(m²).
     """
+    scale, most = limits.scale, limits.max_kernel_ratings
     learner: Any = spec.make(scale, params)
+    too_many = is_cut_short(learner, len(sample.ratings), most)
     if learner.of_ranks:
         if scale is None:
             raise LearnerError("a learner of ranks needs a rating scale with levels")
-        part = (
-            slice(0, max_kernel_ratings)
-            if is_cut_short(learner, len(X), max_kernel_ratings)
-            else slice(None)
-        )
-        examples = _with_offset(X, offset)[part]
-        return Ranker(learner.fit(examples, scale.ranks(ratings)[part]))
-    if is_cut_short(learner, len(X), max_kernel_ratings):
-        return _fit_on_landmarks(learner, X, ratings, offset, max_kernel_ratings)
-    return Scorer(learner.fit(X, ratings, offset=offset))
+        used = sample.part(slice(0, most)) if too_many else sample
+        return Ranker(learner.fit(_with_offset(used.X, used.offset), scale.ranks(used.ratings)))
+    if too_many:
+        return _fit_on_landmarks(learner, sample, min(limits.landmarks, most))
+    return Scorer(learner.fit(sample.X, sample.ratings, offset=sample.offset))
 
 
 def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> bool:
@@ -133,9 +163,8 @@ def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> b
     return getattr(learner, "kernel", "linear") != "linear" and n_ratings > max_kernel_ratings
 
 
-def _fit_on_landmarks(
-    learner: KernelMachine, X: Matrix, ratings: Vector, offset: Vector | None, n_landmarks: int
-) -> LandmarkScorer:
+def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) -> LandmarkScorer:
+    X = sample.X
     gamma = learner.gamma if learner.gamma is not None else scale_gamma(X)
     kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
     positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
@@ -144,7 +173,7 @@ def _fit_on_landmarks(
     kept = values > _RANK_TOLERANCE * values[-1]
     root = vectors[:, kept] / np.sqrt(values[kept])
     linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
-    linear.fit(kernel(X, landmarks) @ root, ratings, offset=offset)
+    linear.fit(kernel(X, landmarks) @ root, sample.ratings, offset=sample.offset)
     return LandmarkScorer(linear, kernel, landmarks, positions, root)
 
 

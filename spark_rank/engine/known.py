@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rank.engine.fitting import Sample
 from spark_rank.engine.problems import Problem
-from spark_rank.engine.selection import Sample
 from spark_rank.engine.specs import LearnerSpec
 
 Vector = NDArray[np.float64]
@@ -21,11 +22,21 @@ class Known:
     offset: Vector | None
     expected: Vector | None
 
+    @property
+    def expected_norm(self) -> float | None:
+        """Return the norm of the expected weights."""
+        return None if self.expected is None else math.sqrt(self.expected @ self.expected)
+
     def sample(self, problem: Problem) -> Sample:
         """Return the training part of the problem, with the offset there."""
         train = problem.train
         offset = None if self.offset is None else self.offset[train]
         return Sample(problem.X[train], problem.ratings[train], offset)
+
+    def held_out(self, problem: Problem) -> tuple[NDArray[np.float64], Vector | None]:
+        """Return the features of the held-out items, and the offset there."""
+        test = problem.test
+        return problem.X[test], None if self.offset is None else self.offset[test]
 
 
 def known_before(problem: Problem, spec: LearnerSpec, *, fallback: bool = False) -> Known:

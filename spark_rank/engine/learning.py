@@ -17,14 +17,23 @@ from numpy.typing import NDArray
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import MODELS
 from spark_rank.engine.batches import build_batch
-from spark_rank.engine.fitting import Fitted, LandmarkScorer, Ranker, Scorer, fit, is_cut_short
+from spark_rank.engine.fitting import (
+    Fitted,
+    LandmarkScorer,
+    Limits,
+    Ranker,
+    Sample,
+    Scorer,
+    fit,
+    is_cut_short,
+)
 from spark_rank.engine.known import known_before
 from spark_rank.engine.model_rows import model_columns
 from spark_rank.engine.problems import Problem, problems
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.scoring import training_metrics
-from spark_rank.engine.selection import Limits, Sample, best_candidate
-from spark_rank.engine.specs import LearnerSpec, Params, as_json
+from spark_rank.engine.scoring import with_training_metrics
+from spark_rank.engine.selection import best_candidate
+from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
 from spark_rank.learners.errors import LearnerError
@@ -64,7 +73,7 @@ def learn_batches(
             for problem in problems(batch, features, job.panel)
             for spec in job.specs
         ]
-        yield build_batch(rows, MODEL_SCHEMA)
+        yield build_batch(with_training_metrics(rows, job.margin), MODEL_SCHEMA)
 
 
 def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray) -> Row:
@@ -74,7 +83,7 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         "learner": spec.label,
         "n_train": problem.n_train,
         "n_test": len(problem.items) - problem.n_train,
-        "excluded_feature": problem.excluded_feature,
+        **_if_any("excluded_feature", problem.excluded_feature),
         "on_rating_scale": spec.kind.on_rating_scale,
         "test_ratings": problem.ratings[problem.test],
     }
@@ -84,8 +93,8 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
         outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
-    params = spec.make(job.limits.scale).get_params()
-    return row | {"status": FAILED, "hyperparameters": as_json(params), **outcome}
+    hyperparameters = spec.hyperparameters(job.limits.scale)
+    return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
 
 
 def _learned_columns(
@@ -93,23 +102,26 @@ def _learned_columns(
 ) -> Row:
     obstacle = None if spec.is_baseline else _obstacle(problem, job.min_ratings)
     known = known_before(problem, spec, fallback=obstacle is not None)
-    params, fitted = _fit(spec, known.sample(problem), obstacle, job.limits)
-    scores = fitted.scores(problem.X, known.offset)
+    sample = known.sample(problem)
+    hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits)
+    training_scores = fitted.training_scores(sample)
+    held_out = known.held_out(problem)
+    scores = fitted.scores(*held_out) if len(held_out[0]) else np.empty(0)
     return {
-        "hyperparameters": as_json(params),
+        "training": (training_scores, sample.ratings),
+        "hyperparameters": hyperparameters,
         **_status(spec, fitted, problem.n_train, obstacle, job.limits),
-        "test_scores": scores[problem.test],
-        "test_ranks": _test_ranks(spec, fitted, problem, known.offset, scores, job.limits.scale),
-        "expected_norm": None if known.expected is None else float(np.linalg.norm(known.expected)),
-        **training_metrics(
-            scores[problem.train],
-            problem.ratings[problem.train],
-            on_rating_scale=spec.kind.on_rating_scale,
-            margin=job.margin,
-        ),
-        **model_columns(fitted, problem, known, scores, item_ids),
+        "test_scores": scores,
+        **_if_any("test_ranks", _test_ranks(spec, fitted, held_out, scores, job.limits.scale)),
+        **_if_any("expected_norm", known.expected_norm),
+        **model_columns(fitted, problem, known, training_scores, item_ids),
         **_fallback_thresholds(spec, obstacle, job.limits.scale),
     }
+
+
+def _if_any(name: str, value: Any) -> Row:
+    """Return a column with a value; a batch without one of them is spared the column."""
+    return {} if value is None else {name: value}
 
 
 def _obstacle(problem: Problem, min_ratings: int) -> str | None:
@@ -121,17 +133,13 @@ def _obstacle(problem: Problem, min_ratings: int) -> str | None:
 
 def _fit(
     spec: LearnerSpec, sample: Sample, obstacle: str | None, limits: Limits
-) -> tuple[Params, Fitted]:
+) -> tuple[str, Fitted]:
     """Return the hyper-parameters, chosen if they are this user's own, and the fitted learner."""
     if obstacle is not None:
         fallback = ItemOffsetScorer().fit(sample.X, sample.ratings, offset=sample.offset)
-        return spec.make(limits.scale).get_params(), Scorer(fallback)
-    chosen = best_candidate(spec, sample, limits) if spec.chosen_per_user else spec.params
-    fitted = fit(
-        spec, chosen, sample.X, sample.ratings, sample.offset,
-        scale=limits.scale, max_kernel_ratings=limits.max_kernel_ratings,
-    )  # fmt: skip
-    return spec.make(limits.scale, chosen).get_params(), fitted
+        return spec.hyperparameters(limits.scale), Scorer(fallback)
+    chosen = best_candidate(spec, sample, limits) if spec.chosen_per_user else None
+    return spec.hyperparameters(limits.scale, chosen), fit(spec, chosen, sample, limits)
 
 
 def _status(
@@ -143,24 +151,22 @@ def _status(
         return {"status": APPROXIMATED, "reason": LANDMARKS}
     if is_cut_short(fitted.learner, n_train, limits.max_kernel_ratings):
         return {"status": APPROXIMATED, "reason": CUT_SHORT}
-    return {"status": LEARNED, "reason": None}
+    return {"status": LEARNED}
 
 
 def _test_ranks(
     spec: LearnerSpec,
     fitted: Fitted,
-    problem: Problem,
-    offset: NDArray[np.float64] | None,
+    held_out: tuple[NDArray[np.float64], NDArray[np.float64] | None],
     scores: NDArray[np.float64],
     scale: RankScale | None,
 ) -> NDArray[np.int64] | None:
     """Return the ranks predicted for held-out items; of a fallback, those of its scores."""
     if not spec.kind.of_ranks or scale is None:
         return None
-    if isinstance(fitted, Ranker):
-        known = None if offset is None else offset[problem.test]
-        return fitted.ranks(problem.X[problem.test], known)
-    return scale.ranks(scores[problem.test])
+    if isinstance(fitted, Ranker) and len(scores):
+        return fitted.ranks(*held_out)
+    return scale.ranks(scores)
 
 
 def _fallback_thresholds(spec: LearnerSpec, obstacle: str | None, scale: RankScale | None) -> Row:

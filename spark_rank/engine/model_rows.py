@@ -21,24 +21,28 @@ def model_columns(
     fitted: Fitted,
     problem: Problem,
     known: Known,
-    scores: Vector,
+    training_scores: Vector,
     item_ids: pa.StringArray,
 ) -> Row:
     """Return the columns from `kernel` to `ranker_alphas`, and `norm`.
 
     What was expected of the user goes into the weights, so that only the item offset is left to
-    add. `scores` are those of all the user's items.
+    add.
     """
     if isinstance(fitted, Ranker):
         return _of_ranks(fitted.learner, problem, known, item_ids)
     learner: Any = fitted.learner
     row: Row = {
-        "kernel": getattr(learner, "kernel", None),
-        "gamma": getattr(learner, "gamma_", None),
         "intercept": getattr(learner, "intercept_", 0.0),
         "offset_weight": float(known.offset is not None),
-        "weights": known.expected,
     }
+    for name, value in (
+        ("kernel", getattr(learner, "kernel", None)),
+        ("gamma", getattr(learner, "gamma_", None)),
+        ("weights", known.expected),
+    ):
+        if value is not None:
+            row[name] = value
     if isinstance(fitted, LandmarkScorer):
         support = problem.items[problem.train][fitted.positions]
         return row | {
@@ -56,7 +60,7 @@ def model_columns(
     if dual is None:
         return row
     # ‖w‖² = αᵀKα: α times what the model adds to constant and offset
-    added = scores[problem.train] - learner.intercept_
+    added = training_scores - learner.intercept_
     if known.offset is not None:
         added = added - known.offset[problem.train]
     norm = float(np.sqrt(max(dual @ added, 0.0)))
@@ -93,8 +97,8 @@ def _of_ranks(
         "weights": weights[:-1],
         "offset_weight": float(weights[-1]),
         "thresholds": learner.thresholds_,
-        # the offset is a feature of unknown size then: no bound can use this norm
-        "norm": None if known.offset is not None else float(np.linalg.norm(learner.coef_)),
+        # an offset is a feature of unknown size: no bound could use the norm
+        **({"norm": float(np.linalg.norm(learner.coef_))} if known.offset is None else {}),
     }
 
 

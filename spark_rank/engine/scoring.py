@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.tables import METRIC_COLUMNS, METRICS
@@ -16,12 +18,10 @@ from spark_rank.engine.batches import ragged
 from spark_rank.engine.generalization import BoundFacts, bound_columns
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.metrics import (
+    TRAINING_METRICS,
     batch_metrics,
     batch_roc,
-    margin_loss,
-    mean_1norm_difference,
-    mean_squared_difference,
-    pairwise_misranking,
+    batch_training_metrics,
 )
 
 METRIC_NAMES = tuple(column.name for column in METRIC_COLUMNS)
@@ -62,19 +62,30 @@ class Measures:
     bounds: BoundFacts
 
 
-def training_metrics(
-    scores: ArrayLike, ratings: ArrayLike, *, on_rating_scale: bool, margin: float
-) -> dict[str, float | None]:
-    """Return the metrics on the training part by their column names; None where undefined.
+def with_training_metrics(
+    rows: Sequence[dict[str, Any]], margin: float
+) -> Sequence[dict[str, Any]]:
+    """Put the training metrics into model rows that have `training`: scores and ratings.
 
-    Differences of scores that are not on the rating scale cannot be held against ratings.
+    Null where undefined: differences of scores that are not on the rating scale, too, cannot be
+    held against ratings. One compiled call for all rows.
     """
-    return {
-        "train_msd": mean_squared_difference(scores, ratings) if on_rating_scale else None,
-        "train_m1d": mean_1norm_difference(scores, ratings) if on_rating_scale else None,
-        "train_misranking": pairwise_misranking(scores, ratings),
-        "train_margin_loss": margin_loss(scores, ratings, margin),
-    }
+    measured = [row for row in rows if "training" in row]
+    if not measured:
+        return rows
+    scores, ratings = zip(*[row["training"] for row in measured], strict=True)
+    found = batch_training_metrics(
+        np.concatenate(scores), np.concatenate(ratings),
+        np.cumsum([0, *map(len, scores)]),
+        on_rating_scale=[row["on_rating_scale"] for row in measured],
+        # only the margin bound asks for it, which needs a norm
+        with_margin=["norm" in row for row in measured], rho=margin,
+    )  # fmt: skip
+    for name in TRAINING_METRICS:
+        for row, value in zip(measured, found[name].tolist(), strict=True):
+            if not math.isnan(value):
+                row[f"train_{name}"] = value
+    return rows
 
 
 def evaluate_batches(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.engine.fitting import Fitted, fit
+from spark_rank.engine.fitting import Fitted, Limits, Sample, fit
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec, Params
 from spark_rank.learners import MPRank
@@ -21,29 +20,6 @@ from spark_rank.metrics import mean_squared_difference, pairwise_misranking
 MIN_RATINGS = 4
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A user's training part: features, ratings, and what was known before."""
-
-    X: NDArray[np.float64]
-    ratings: Vector
-    offset: Vector | None
-
-    def part(self, rows: NDArray[np.int64]) -> Sample:
-        """Return some of the rows."""
-        offset = None if self.offset is None else self.offset[rows]
-        return Sample(self.X[rows], self.ratings[rows], offset)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What fitting depends on besides the user's data and hyper-parameters."""
-
-    scale: RankScale | None
-    max_kernel_ratings: int
-    folds: int
 
 
 def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vector | None:
@@ -113,10 +89,7 @@ def _fold_error(
         rest = np.setdiff1d(np.arange(len(sample.ratings)), fold)
         learned_from, left_out = sample.part(rest), sample.part(fold)
         try:
-            fitted = fit(
-                spec, params, learned_from.X, learned_from.ratings, learned_from.offset,
-                scale=limits.scale, max_kernel_ratings=limits.max_kernel_ratings,
-            )  # fmt: skip
+            fitted = fit(spec, params, learned_from, limits)
             error = _error(fitted, left_out, limits.scale)
         except LearnerError:
             return math.inf

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from spark_rank.engine.rank_scale import RankScale
@@ -30,7 +30,7 @@ class LearnerSpec:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     selection: str = "sample"
 
-    @property
+    @cached_property
     def kind(self) -> type[Learner]:
         """Return the learner's class."""
         return {**PER_USER, **BASELINES}[self.learner]
@@ -57,18 +57,20 @@ class LearnerSpec:
             chosen["n_ranks"] = scale.n_ranks
         return self.kind(**chosen)
 
+    def hyperparameters(self, scale: RankScale | None, params: Params | None = None) -> str:
+        """Return all hyper-parameters, defaults too, as JSON."""
+        # asked for once per user, and the same for all of them but where each has its own
+        if params is None:
+            if scale not in self._texts:
+                self._texts[scale] = json.dumps(self.make(scale).get_params(), sort_keys=True)
+            return self._texts[scale]
+        return json.dumps(self.make(scale, params).get_params(), sort_keys=True)
+
+    @cached_property
+    def _texts(self) -> dict[RankScale | None, str]:
+        return {}
+
 
 BASELINE_SPECS = tuple(
     LearnerSpec(name, name, item_offset=name == "item_offset") for name in BASELINES
 )
-
-
-def as_json(params: Params) -> str:
-    """Return hyper-parameters as a table holds them."""
-    return _as_json(tuple(params.items()))
-
-
-# asked for once per user, and mostly the same for all of them
-@lru_cache(maxsize=4096, typed=True)
-def _as_json(items: tuple[tuple[str, Any], ...]) -> str:
-    return json.dumps(dict(items), sort_keys=True)

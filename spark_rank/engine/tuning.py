@@ -16,7 +16,7 @@ from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.problems import problems
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import candidate_errors
-from spark_rank.engine.specs import LearnerSpec, as_json
+from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 
 _ERROR_COLUMNS = (
@@ -69,7 +69,7 @@ def grid_scores(
             rows.append({
                 "learner": spec.label,
                 "candidate": position + 1,
-                "hyperparameters": as_json(spec.make(scale, params).get_params()),
+                "hyperparameters": spec.hyperparameters(scale, params),
                 "users": len(own),
                 "error": mean,
                 "standard_error": error,

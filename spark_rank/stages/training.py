@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from spark_rank.config.schema import TrainConfig
 from spark_rank.config.values import convert
 from spark_rank.data.tables import BLOCKS, PANEL, RATING_SCALE
+from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import Limits
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
@@ -57,7 +57,9 @@ def learn_job(
     # what the run holds counts: this command's configuration may name another kind of features
     reviewers = run.read(PANEL).collect() if run.has(PANEL) else []
     panel = {row["user"]: row["feature"] for row in reviewers}
-    limits = Limits(rank_scale(run), settings.max_kernel_ratings, settings.folds)
+    limits = Limits(
+        rank_scale(run), settings.max_kernel_ratings, settings.landmarks, settings.folds
+    )
     of_ranks = [spec.label for spec in specs if spec.kind.of_ranks]
     if of_ranks and (limits.scale is None or limits.scale.n_ranks < 2):
         raise InputDataError(

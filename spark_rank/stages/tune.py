@@ -74,6 +74,7 @@ def _deciding_settings(config: Config) -> Any:
         ],
         "min_ratings": settings.min_ratings,
         "max_kernel_ratings": settings.max_kernel_ratings,
+        "landmarks": settings.landmarks,
         "folds": settings.folds,
         "targets": [settings.targets_min, settings.targets_max],
     }  # fmt: skip

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from spark_rank.engine import learning
+from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob, learn_batches
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import Limits
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.learners import MPRank
@@ -31,7 +31,7 @@ FEATURES = ItemFeatures(
 )
 FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "item_ids")))
 SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
-LIMITS = Limits(SCALE, max_kernel_ratings=1000, folds=3)
+LIMITS = Limits(SCALE, max_kernel_ratings=1000, landmarks=10, folds=3)
 LINEAR = LearnerSpec("linear", "mprank", item_offset=True, params={"C": 2.0})
 DUAL = LearnerSpec("dual", "mprank", item_offset=True, params={"kernel": "rbf", "gamma": 0.3})
 RBF = LearnerSpec("rbf", "mprank", item_offset=False, params={"kernel": "rbf", "gamma": 0.3})

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
+from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob, learn_batches
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import Limits
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 
@@ -56,7 +56,7 @@ def model_row(
         }
     )
     spec = LearnerSpec("it", learner, item_offset, params)
-    limits = Limits(SCALE, max_kernel_ratings=most, folds=3)
+    limits = Limits(SCALE, max_kernel_ratings=most, landmarks=10, folds=3)
     job = LearnJob(FILES, (spec,), {}, min_ratings=2, margin=1.0, limits=limits)
     (out,) = learn_batches(iter([block]), job, lambda files: features)
     (row,) = out.to_pylist()
@@ -132,7 +132,7 @@ def test_every_model_is_scored_by_its_row_alone(
 def test_a_model_on_landmarks_is_scored_by_its_row_alone(learner: str, kernel: str) -> None:
     row = model_row(learner, {"kernel": kernel}, True, PRIOR, most=12)
     assert (row["status"], row["reason"]) == ("approximated", "landmarks")
-    assert len(row["dual"]) == len(row["support_items"]) == 12
+    assert len(row["dual"]) == len(row["support_items"]) == 10
     by_hand = [score_by_hand(row, item)[0] for item in range(N_TRAIN, N_ITEMS)]
     assert_allclose(row["test_scores"], by_hand, rtol=1e-3, atol=1e-3)
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from spark_rank.engine.fitting import Limits, Sample
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import Limits, Sample, best_candidate, candidate_errors
+from spark_rank.engine.selection import best_candidate, candidate_errors
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.learners import MPRank, PRank, RankBoost
 
 SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
-LIMITS = Limits(SCALE, max_kernel_ratings=100, folds=3)
+LIMITS = Limits(SCALE, max_kernel_ratings=100, landmarks=10, folds=3)
 RNG = np.random.default_rng(5)
 M, D = 11, 3
 X = RNG.normal(size=(M, D))
@@ -131,7 +132,7 @@ def test_a_point_that_cannot_be_learned_is_never_chosen(
 
 
 def test_many_ratings_are_chosen_by_folds_not_by_their_square() -> None:
-    limits = Limits(SCALE, max_kernel_ratings=10, folds=3)
+    limits = Limits(SCALE, max_kernel_ratings=10, landmarks=10, folds=3)
     pair_out = spec("mprank", {"C": [0.1, 1.0]}, "leave_pair_out")
     by_folds = spec("mprank", {"C": [0.1, 1.0]}, "k_fold")
     found, expected = (candidate_errors(one, SAMPLE, limits) for one in (pair_out, by_folds))
