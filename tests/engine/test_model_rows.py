@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 
+README = (Path(__file__).parents[2] / "README.md").read_text()
 N_ITEMS, D, N_TRAIN = 60, 5, 40
 RNG = np.random.default_rng(11)
 # whole numbers, as the ratings of reviewers are: nothing is lost in single precision
@@ -125,6 +128,26 @@ def test_every_model_is_scored_by_its_row_alone(
     assert np.corrcoef(row["test_scores"], RATINGS[N_TRAIN:])[0, 1] > 0.0
     assert row["on_rating_scale"] == (learner in ("mprank", "svrank"))
     assert (row["train_msd"] is None) == (not row["on_rating_scale"])
+
+
+@pytest.mark.parametrize(
+    ("learner", "params", "item_offset"),
+    [(name, params, offset) for name, params, offset in LEARNERS
+     if name != "multiclass_perceptron" and params.get("readout") != "voted"],
+)  # fmt: skip
+def test_the_lines_of_the_readme_score_every_other_model(
+    learner: str, params: dict[str, Any], item_offset: bool
+) -> None:
+    (lines,) = re.findall(r"```python\n(def score.*?)```", README, re.DOTALL)
+    names: dict[str, Any] = {
+        "np": np, "json": json,
+        "features": dict(zip(ITEM_IDS, MATRIX.astype(float), strict=True)),
+        "offset": dict(zip(ITEM_IDS, OFFSET, strict=True)),
+    }  # fmt: skip
+    exec(lines, names)
+    row = model_row(learner, params, item_offset, PRIOR, most=1000)
+    scores = [names["score"](row, item) for item in ITEM_IDS[N_TRAIN:]]
+    assert_allclose(row["test_scores"], scores, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("learner", ["mprank", "svrank", "ranksvm"])
