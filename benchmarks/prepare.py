@@ -24,8 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FilterConfig, PrepareConfig, SynthesizeConfig
-from spark_rank.data.rating_scale import find_scale
-from spark_rank.data.tables import BLOCKS, ITEMS, RATINGS, USERS
+from spark_rank.data.rating_scale import find_scale, scale_table
+from spark_rank.data.tables import BLOCKS, ITEMS, RATING_SCALE, RATINGS, USERS
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages.prepare import prepare
@@ -60,7 +60,8 @@ def ingested(spark: SparkSession, ratings: int, folder: str) -> Run:
             (F.col("id") + 1).cast("string").alias(id_column), F.col("id").cast("int").alias(name)
         )
         tables[contract.table] = run.write(contract, ids)
-    _, scale = find_scale(spark.read.parquet(run.path(RATINGS.table)), [])
+    levels, scale = find_scale(spark.read.parquet(run.path(RATINGS.table)), [])
+    tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     facts = {"rating_scale": scale}
     record = {"fingerprint": "", "message": "", "tables": tables, "facts": facts}
     run.write_record("ingest", record)
