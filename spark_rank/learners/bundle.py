@@ -16,7 +16,6 @@ Franc, Sonnenburg: Optimized cutting plane algorithm for large-scale risk minimi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +31,7 @@ _MAX_BISECTIONS = 10
 _MAX_DOUBLINGS = 20
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """``w = Φᵀ dual`` and what is known of it.
 
     Attributes
@@ -53,6 +51,13 @@ class Solution:
     converged: bool
 
 
+class Plane(NamedTuple):
+    """``R(h) ≥ slope·h + constant`` for all h."""
+
+    slope: FloatArray
+    constant: float
+
+
 class _Point(NamedTuple):
     """An iterate with the objective and the oracle's answer there."""
 
@@ -61,27 +66,41 @@ class _Point(NamedTuple):
     loss: float
     subgradient: FloatArray
 
-    def plane_constant(self) -> float:
-        """Return b of the plane ``R(h) ≥ subgradient·h + b`` that touches R here."""
-        return self.loss - float(self.subgradient @ self.iterate.scores)
+    def plane(self) -> Plane:
+        """Return the plane that touches R here."""
+        constant = self.loss - float(self.subgradient @ self.iterate.scores)
+        return Plane(self.subgradient, constant)
 
 
 # a sum that overflows is reported by `CuttingPlanes.add`
 @np.errstate(over="ignore", invalid="ignore")
 def minimise(
-    loss: PairLoss, gram_product: GramProduct, n_examples: int, *, tol: float, max_iter: int
+    loss: PairLoss,
+    gram_product: GramProduct,
+    n_examples: int,
+    *,
+    tol: float,
+    max_iter: int,
+    known: Plane | None = None,
 ) -> Solution:
     """Minimise to a relative duality gap of `tol`, or for `max_iter` rounds.
 
     `gram_product` maps a vector g to ``K g = Φ Φᵀ g``. A round costs two such products, a few
-    calls of the loss and O(m n) for n planes held; memory is O(m n).
+    calls of the loss and O(m n) for n planes held; memory is O(m n). A `known` plane under R,
+    from a method that came near, begins the search where norm plus plane is least.
     """
     zeros = np.zeros(n_examples)
     best = _evaluate(Iterate(zeros, zeros, 0.0), loss)
     if best.objective <= 0.0:
         return Solution(zeros, zeros, 0.0, 0.0, 0, True)
     planes = CuttingPlanes(n_examples)
-    _add_plane(planes, best, gram_product)
+    _add_plane(planes, best.plane(), gram_product)
+    if known is not None:
+        image = gram_product(known.slope)
+        planes.add(known.slope, image, known.constant)
+        half_norm = max(0.5 * float(known.slope @ image), 0.0)
+        start = _evaluate(Iterate(-known.slope, -image, half_norm), loss)
+        best = min(best, start, key=_objective)
     lower = 0.0
     n_iter = 0
     while True:
@@ -94,9 +113,9 @@ def minimise(
             return Solution(dual, scores, best.objective, gap, n_iter, gap <= tol)
         model = _evaluate(iterate, loss)
         previous, best = best, _search(best, model, loss)
-        _add_plane(planes, model, gram_product)
+        _add_plane(planes, model.plane(), gram_product)
         if best is not previous and best is not model:
-            _add_plane(planes, best, gram_product)
+            _add_plane(planes, best.plane(), gram_product)
 
 
 def _relative_gap(objective: float, lower: float) -> float:
@@ -109,8 +128,8 @@ def _evaluate(iterate: Iterate, loss: PairLoss) -> _Point:
     return _Point(iterate, iterate.half_norm + value, value, subgradient)
 
 
-def _add_plane(planes: CuttingPlanes, point: _Point, gram_product: GramProduct) -> None:
-    planes.add(point.subgradient, gram_product(point.subgradient), point.plane_constant())
+def _add_plane(planes: CuttingPlanes, plane: Plane, gram_product: GramProduct) -> None:
+    planes.add(plane.slope, gram_product(plane.slope), plane.constant)
 
 
 def _search(start: _Point, end: _Point, loss: PairLoss) -> _Point:

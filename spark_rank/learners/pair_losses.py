@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.learners._pair_hinges import PairHinges
 from spark_rank.learners.base import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -27,6 +28,8 @@ class InsensitiveLoss:
 
     The ε-insensitive cost of SVRank (Cortes, Mohri, Rastogi, eqs. 7 and 9), n = `power` in 1, 2.
     """
+
+    n_groups = 1  # of items that are alike in the sum
 
     def __init__(
         self, targets: FloatArray, *, epsilon: float, power: int, weight: float = 1.0
@@ -45,6 +48,16 @@ class InsensitiveLoss:
         pulls *= 2.0 * self.weight
         return 2.0 * self.weight * total, pulls
 
+    def hinges(self) -> PairHinges:
+        """Return the same cost as hinges: of r_j over r_i by more than ε, for all i and j."""
+        m = len(self.targets)
+        starts, groups = np.array([0, m]), np.zeros((1, 2), np.int64)
+        # of a pair and its reverse only one costs, and the double sum holds it twice
+        weight = 2.0 * float(self.weight)
+        return PairHinges(
+            -self.targets, np.arange(m), starts, groups, float(self.epsilon), self.power, weight
+        )
+
 
 class HingeLoss:
     """``weight · Σ_{y_i > y_j} max(0, 1 − (h_i − h_j))``, the loss of RankSVM (Joachims 2002).
@@ -56,7 +69,7 @@ class HingeLoss:
         self, targets: FloatArray, *, weight: float = 1.0, offset: FloatArray | None = None
     ) -> None:
         levels, self.levels = np.unique(targets, return_inverse=True)
-        self.n_levels = len(levels)
+        self.n_levels = self.n_groups = len(levels)
         self.weight = weight
         self.offset = offset
 
@@ -67,6 +80,18 @@ class HingeLoss:
         _, total, pulls = violations(shifted, order, self.levels, self.n_levels, 1.0)
         pulls *= self.weight
         return self.weight * total, pulls
+
+    def hinges(self) -> PairHinges:
+        """Return the same cost as hinges: one pair of groups for each two levels, k (k − 1) / 2."""
+        shift = np.zeros(len(self.levels))
+        if self.offset is not None:
+            shift += self.offset - np.mean(self.offset)  # near 0 scores keep their digits
+        starts = np.zeros(self.n_levels + 1, np.int64)
+        np.cumsum(np.bincount(self.levels, minlength=self.n_levels), out=starts[1:])
+        lower, higher = np.triu_indices(self.n_levels, 1)
+        groups = np.column_stack([higher, lower])
+        items = np.argsort(self.levels, kind="stable")
+        return PairHinges(shift, items, starts, groups, -1.0, 1, float(self.weight))
 
 
 def misranked_pairs(scores: FloatArray, levels: IntArray, n_levels: int) -> int:

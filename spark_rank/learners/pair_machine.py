@@ -6,29 +6,39 @@ from typing import ClassVar
 
 import numpy as np
 
+from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.bundle import GramProduct, Solution, minimise
+from spark_rank.learners.bundle import GramProduct, Plane, Solution, minimise
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
 from spark_rank.learners.kernels import scale_gamma
-from spark_rank.learners.pair_losses import PairLoss
+from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
 
+HingeSum = InsensitiveLoss | HingeLoss
+
 _INDEFINITE = 1e-8
+_FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
+_SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
+_FIRST_ROUNDS = 12
+_FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
 
 
 class PairMachine(KernelMachine):
     """Base of the learners that minimise ``½‖w‖² + R(h)``, ``h = w·Φ(x)``, R a pair loss.
 
-    Linear kernel with d < m: the primal, a product with K is ``X(Xᵀg)``, O(m d) in time and no
-    memory beyond X. Otherwise the m×m kernel matrix is held and a product is O(m²). A pair loss
-    is blind to a constant, so α sums to 0 and features may be centred.
+    Linear kernel, few features or few items: a smoothing Newton method for w, see
+    `_smooth_newton`; where rounding stops it short of the tolerance, the bundle method goes on
+    from its last plane. Otherwise the bundle method. For the linear kernel with d < m its product
+    with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m kernel matrix is held
+    and a product is O(m²). A pair loss is blind to a constant, so α sums to 0 and features may be
+    centred.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
         **KERNEL_PARAMETERS,
         "tol": Real("relative duality gap to reach", above=0.0),
-        "max_iter": Integer("most rounds of the bundle method", at_least=1),
+        "max_iter": Integer("most rounds of the solver", at_least=1),
     }
     state: ClassVar[tuple[str, ...]] = (
         *KernelMachine.state,
@@ -40,7 +50,7 @@ class PairMachine(KernelMachine):
     tol: float
     max_iter: int
 
-    def _fit_machine(self, X: FloatArray, loss: PairLoss) -> float:
+    def _fit_machine(self, X: FloatArray, loss: HingeSum) -> float:
         """Learn everything but the constant; return the mean raw score of the training items."""
         fit_kernel = self._fit_linear if self.kernel == "linear" else self._fit_kernel
         with np.errstate(over="ignore", invalid="ignore"):  # the solver reports what overflows
@@ -51,34 +61,86 @@ class PairMachine(KernelMachine):
         self.converged_ = solution.converged
         return mean_score
 
-    def _fit_linear(self, X: FloatArray, loss: PairLoss) -> tuple[Solution, float]:
-        means = X.mean(axis=0)
-        centred = X - means
-        if X.shape[1] < len(X):
-            solution = self._solve(loss, lambda g: centred @ (g @ centred), len(X))
-        else:
-            gram = centred @ centred.T
-            solution = self._solve(loss, lambda g: gram @ g, len(X))
-        self.coef_ = solution.dual @ centred
+    def _fit_linear(self, X: FloatArray, loss: HingeSum) -> tuple[Solution | NewtonSolution, float]:
+        means = X.sum(axis=0) / len(X)
+        solution, self.coef_ = self._minimise_linear(X - means, loss)
         self.dual_coef_, self.support_, self.gamma_ = None, None, None
         return solution, float(means @ self.coef_)
 
-    def _fit_kernel(self, X: FloatArray, loss: PairLoss) -> tuple[Solution, float]:
+    def _minimise_linear(
+        self, features: FloatArray, loss: HingeSum
+    ) -> tuple[Solution | NewtonSolution, FloatArray]:
+        """Return the solution and w, by the methods that suit the size of the problem."""
+        size = min(features.shape) if loss.n_groups <= _FEW_GROUPS else _SOME_FEATURES + 1
+        tried: list[tuple[Solution | NewtonSolution, FloatArray]] = []
+        left = self.max_iter
+        known: Plane | None = None
+        if size > _FEW_FEATURES:
+            rounds = left if size > _SOME_FEATURES else min(_FIRST_ROUNDS, left)
+            first = self._solve(loss, _linear_product(features), len(features), rounds)
+            tried.append((first, first.dual @ features))
+            left -= first.n_iter
+        if left > 0 and not (tried and tried[0][0].converged):
+            near = _minimise_in_span(features, loss, float(self.tol), left)
+            tried.append((near, near.coef))
+            left -= near.n_iter
+            known = Plane(near.plane_slope, near.plane_constant)
+        if left > 0 and not tried[-1][0].converged:
+            last = self._solve(loss, _linear_product(features), len(features), left, known)
+            tried.append((last, last.dual @ features))
+        rounds = sum(solution.n_iter for solution, _ in tried)
+        best, coef = min(tried, key=lambda one: one[0].gap)
+        return best._replace(n_iter=rounds), coef
+
+    def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
         precomputed = self.kernel == "precomputed"
         self.gamma_ = None if precomputed else self.gamma or scale_gamma(X)
         gram = check_gram(X) if precomputed else self._kernel()(X, X)
         product = _checked_product(gram) if precomputed else lambda g: gram @ g
-        solution = self._solve(loss, product, len(X))
+        solution = self._solve(loss, product, len(X), self.max_iter)
         self.coef_ = None
         self.dual_coef_ = solution.dual
         self.support_ = None if precomputed else X.copy()
         return solution, float(gram.mean(axis=0) @ solution.dual)
 
-    def _solve(self, loss: PairLoss, product: GramProduct, n_examples: int) -> Solution:
-        solution = minimise(loss, product, n_examples, tol=self.tol, max_iter=self.max_iter)
-        if not np.isfinite(solution.objective):
-            raise NumericFailureError("the solution overflowed: lower C, or scale X down")
+    def _solve(
+        self,
+        loss: HingeSum,
+        product: GramProduct,
+        n_examples: int,
+        max_iter: int,
+        known: Plane | None = None,
+    ) -> Solution:
+        """Run the bundle method."""
+        solution = minimise(loss, product, n_examples, tol=self.tol, max_iter=max_iter, known=known)
+        _check_finite(solution)
         return solution
+
+
+def _minimise_in_span(
+    features: FloatArray, loss: HingeSum, tol: float, max_iter: int
+) -> NewtonSolution:
+    """Run Newton's method; w is in the span of the items, which may have fewer dimensions."""
+    if features.shape[1] <= features.shape[0]:
+        near = minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    else:
+        basis, triangle = np.linalg.qr(features.T)
+        near = minimise_by_newton(np.ascontiguousarray(triangle.T), loss.hinges(), tol, max_iter)
+        near = near._replace(coef=basis @ near.coef)
+    _check_finite(near)
+    return near
+
+
+def _check_finite(solution: Solution | NewtonSolution) -> None:
+    if not np.isfinite(solution.objective):
+        raise NumericFailureError("the solution overflowed: lower C, or scale X down")
+
+
+def _linear_product(features: FloatArray) -> GramProduct:
+    if features.shape[1] < len(features):
+        return lambda g: features @ (g @ features)
+    gram = features @ features.T
+    return lambda g: gram @ g
 
 
 def _checked_product(gram: FloatArray) -> GramProduct:

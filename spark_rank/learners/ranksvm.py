@@ -44,9 +44,12 @@ class RankSVM(PairMachine):
 
     Notes
     -----
-    A round costs O(m d) for the linear kernel with d < m, else O(m²), plus a dozen evaluations of
-    O(m log m) by a sort and a Fenwick tree over the k levels. Memory is that of the kernel matrix,
-    if there is one, and O(m) a plane.
+    Linear kernel with up to 64 features or items, and 16 levels: rounds of Newton's method, each
+    O(m d² + d³ + m k d) and one or two evaluations of O(m k) for k levels, and O(m (d + k²))
+    memory; up to 128, where the bundle method is not done in a dozen rounds. Otherwise rounds of
+    the bundle method: O(m d) for the linear kernel with d < m, else O(m²), plus a dozen evaluations
+    of O(m log m) by a sort and a Fenwick tree; memory is that of the kernel matrix, if there is
+    one, and O(m) a plane.
 
     A user with one rating, or whose ratings are all equal, gets the constant model ``w = 0``.
     """

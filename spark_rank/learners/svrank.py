@@ -19,9 +19,9 @@ class SVRank(PairMachine):
 
     Minimises ``‖w‖² + (C/m²) Σ_ij max(0, |r_j − r_i| − ε)^n`` with residuals ``r = h − y`` and
     ``h = w·Φ(x)``, over all m² ordered pairs (Cortes, Mohri, Rastogi, eqs. 7 and 9). The paper's
-    quadratic programme has m² constraints; here the loss comes from sorted residuals and a bundle
-    method certifies the distance to the optimum. ``epsilon=0`` is the cost of MPRank, with n = 2
-    the same model.
+    quadratic programme has m² constraints; here the loss, its gradient and its curvature come from
+    sorted residuals, and the distance to the optimum is certified. ``epsilon=0`` is the cost of
+    MPRank, with n = 2 the same model.
     Scores sit on the rating scale: their mean over the training items is the mean rating.
 
     Parameters
@@ -49,8 +49,11 @@ class SVRank(PairMachine):
 
     Notes
     -----
-    A round costs O(m d) for the linear kernel with d < m, else O(m²), plus a dozen sorts. Memory
-    is that of the kernel matrix, if there is one, and O(m) a plane.
+    Linear kernel with up to 64 features or items: two to ten rounds of Newton's method, each
+    O(m d² + d³) and one or two sorts, and O(m d) memory; up to 128, where the bundle method is not
+    done in a dozen rounds. Otherwise rounds of the bundle method: O(m d) for the linear kernel with
+    d < m, else O(m²), plus a dozen sorts; memory is that of the kernel matrix, if there is one, and
+    O(m) a plane.
 
     A user with one rating, or whose ratings all lie within ε of each other, gets the constant
     model ``w = 0``.

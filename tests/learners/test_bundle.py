@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from spark_rank.learners._simplex_qp import Programme, append_plane, solve_simplex_qp
-from spark_rank.learners.bundle import _evaluate, _search, minimise
+from spark_rank.learners.bundle import Plane, Solution, _evaluate, _search, minimise
 from spark_rank.learners.cutting_planes import Iterate
 from spark_rank.learners.errors import NumericFailureError
 from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss, PairLoss
@@ -199,6 +199,27 @@ def test_the_tolerance_is_kept(tol: float, rng: np.random.Generator) -> None:
         assert 0.0 <= solution.gap <= tol
         exact = minimise(loss, lambda g: X @ (g @ X), 50, tol=1e-10, max_iter=1000)
         assert solution.objective - exact.objective <= tol * solution.objective
+
+
+def test_a_known_plane_is_where_the_search_begins(rng: np.random.Generator) -> None:
+    """The plane that touches the loss at the optimum says it all; a useless one does no harm."""
+    X, targets = rng.normal(size=(40, 6)), rng.normal(size=40)
+    loss = squared_loss(targets, 2.0)
+    scores = X @ np.linalg.solve(X.T @ X + np.eye(6) / 2.0, X.T @ targets)
+    value, slope = loss(scores)
+    known = Plane(slope, value - float(slope @ scores))
+
+    def run(known: Plane | None) -> Solution:
+        return minimise(loss, lambda g: X @ (g @ X), 40, tol=1e-9, max_iter=100, known=known)
+
+    alone, helped = run(None), run(known)
+    assert helped.n_iter == 1 < alone.n_iter
+    assert helped.converged
+    assert_allclose(helped.objective, alone.objective, rtol=1e-8)
+    assert_allclose(helped.scores, scores, atol=1e-6)
+    useless = run(Plane(np.zeros(40), 0.0))
+    assert useless.converged
+    assert_allclose(useless.objective, alone.objective, rtol=1e-8)
 
 
 def test_nothing_to_gain() -> None:

@@ -215,9 +215,35 @@ def test_named_and_precomputed_kernels_agree(rng: np.random.Generator) -> None:
     given = RankSVM(0.1, kernel="precomputed", tol=1e-9).fit(X @ X.T, y)
     # as a function of kernel values the machine is known up to a constant only
     assert_allclose(given.decision_function(fresh @ X.T), linear, atol=1e-4)
-    wide = np.hstack([X, np.zeros((40, 40))])
+    wide = np.hstack([X, np.zeros((40, 80))])
     dual = RankSVM(0.1, tol=1e-9).fit(wide, y)
     assert_allclose(dual.coef_[:3], RankSVM(0.1, tol=1e-9).fit(X, y).coef_, atol=1e-4)
+
+
+def test_views_and_locked_arrays_are_read(rng: np.random.Generator) -> None:
+    """Strided, read-only, whole numbers: the same bits from the compiled solver."""
+    X, y = ratings(rng, 30, 4)
+    offset = rng.normal(size=30)
+    expected = RankSVM(0.1).fit(X, y, offset=offset).coef_
+    block = np.column_stack([X, y, offset])
+    block.setflags(write=False)
+    assert RankSVM(0.1).fit(block[:, :4], block[:, 4], offset=block[:, 5]).coef_.tobytes() == (
+        expected.tobytes()
+    )
+    whole = RankSVM(1, tol=1).fit(X, y.astype(np.int32))
+    assert_allclose(whole.objective_, RankSVM(1.0, tol=1.0).fit(X, y).objective_, rtol=0)
+
+
+def test_many_levels_and_few(rng: np.random.Generator) -> None:
+    """Up to 16 levels are gone through pair by pair; one level more, another method."""
+    X = rng.normal(size=(80, 3))
+    scores = X @ rng.normal(size=3) + rng.normal(size=80)
+    for n_levels in (16, 17):
+        y = np.floor(n_levels * np.argsort(np.argsort(scores)) / 80)
+        assert len(np.unique(y)) == n_levels
+        learner = RankSVM(0.01, tol=1e-7).fit(X, y)
+        given = RankSVM(0.01, kernel="precomputed", tol=1e-7).fit(X @ X.T, y)
+        assert_allclose(learner.objective_, given.objective_, rtol=2e-7)
 
 
 def test_export_and_import_give_the_same_bits(rng: np.random.Generator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVR, LinearSVR
 
+from spark_rank.learners import pair_machine
+from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -232,15 +235,72 @@ def test_named_and_precomputed_kernels_agree(rng: np.random.Generator) -> None:
     assert_allclose(given.decision_function(fresh @ X.T), linear, atol=1e-4)
 
 
-def test_primal_and_dual_agree(rng: np.random.Generator) -> None:
-    """Columns of zeros turn d < m into d ≥ m and change nothing else."""
-    X, y = ratings(rng, 30, 4)
-    wide = np.hstack([X, np.zeros((30, 40))])
+@pytest.mark.parametrize(("m", "n_zeros"), [(100, 80), (100, 150), (40, 80), (150, 150)])
+def test_methods_agree(m: int, n_zeros: int, rng: np.random.Generator) -> None:
+    """Columns of zeros change the method and nothing else.
+
+    Newton's method in few features beside: in more features and in the span of the items, after
+    rounds of the bundle method; in the span of few items; the bundle method alone.
+    """
+    X, y = ratings(rng, m, 4)
+    wide = np.hstack([X, np.zeros((m, n_zeros))])
     for power in (1, 2):
-        primal = SVRank(10.0, power=power, tol=1e-9).fit(X, y)
-        dual = SVRank(10.0, power=power, tol=1e-9).fit(wide, y)
-        assert_allclose(dual.objective_, primal.objective_, rtol=1e-8)
-        assert_allclose(dual.coef_[:4], primal.coef_, atol=1e-4)
+        narrow = SVRank(10.0, power=power, tol=1e-9).fit(X, y)
+        other = SVRank(10.0, power=power, tol=1e-9).fit(wide, y)
+        assert_allclose(other.objective_, narrow.objective_, rtol=1e-8)
+        assert_allclose(other.coef_[:4], narrow.coef_, atol=1e-4)
+        assert_allclose(other.coef_[4:], 0.0, atol=1e-12)
+
+
+def test_more_features_than_items(rng: np.random.Generator) -> None:
+    X, y = ratings(rng, 30, 90)
+    for power in (1, 2):
+        learner = SVRank(100.0, power=power, tol=1e-8).fit(X, y)
+        given = SVRank(100.0, power=power, kernel="precomputed", tol=1e-8).fit(X @ X.T, y)
+        assert learner.converged_
+        assert_allclose(learner.objective_, given.objective_, rtol=2e-8)
+        expected = explicit_objective(X @ learner.coef_ - y, learner.coef_ @ learner.coef_, learner)
+        assert_allclose(learner.objective_, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_bundle_method_takes_over(
+    power: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newton's method stopped early and said so: the tolerance is reached all the same."""
+    X, y = ratings(rng, 60, 5)
+    expected = SVRank(100.0, power=power, tol=1e-9).fit(X, y)
+
+    def stopped(*arguments: Any) -> NewtonSolution:
+        return minimise_by_newton(*arguments[:2], 1e-2, 1000)._replace(converged=False)
+
+    monkeypatch.setattr(pair_machine, "minimise_by_newton", stopped)
+    learner = SVRank(100.0, power=power, tol=1e-6).fit(X, y)
+    assert learner.converged_
+    assert learner.duality_gap_ <= 1e-6
+    assert_allclose(learner.objective_, expected.objective_, rtol=1.1e-6)
+    assert_allclose(learner.predict(X), expected.predict(X), atol=0.02)
+
+
+def test_the_better_of_two_ends_is_kept(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither method reaches the tolerance: the model with the smaller gap, which is told."""
+    X, y = ratings(rng, 60, 5)
+
+    def stopped(*arguments: Any) -> NewtonSolution:
+        found = minimise_by_newton(*arguments[:2], 1e-9, 1000)
+        # the plane 0 helps nobody
+        nothing = {"plane_slope": np.zeros(60), "plane_constant": 0.0}
+        return found._replace(converged=False, n_iter=5, **nothing)
+
+    expected = SVRank(1e3, tol=1e-9).fit(X, y)
+    monkeypatch.setattr(pair_machine, "minimise_by_newton", stopped)
+    learner = SVRank(1e3, tol=1e-12, max_iter=7).fit(X, y)
+    assert not learner.converged_
+    assert learner.n_iter_ == 7
+    assert learner.duality_gap_ <= 1e-9
+    assert learner.coef_.tobytes() == expected.coef_.tobytes()
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
