@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ STAGES = {
     "synthesize": ("write a generated, Netflix-shaped data set", ("synthesize",)),
     "ingest": ("read raw ratings, number users and items, set unusable rows aside", ("input",)),
     "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
-    "features": ("make item features: learned factors, or a panel of reviewers", ("features",)),
+    "features": ("make item features: learned, given, or ratings of reviewers", ("features",)),
     "tune": (
         "choose hyper-parameters for all users on a sample of them, where a learner has a grid",
         ("tune", "train"),
@@ -80,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_config_arguments(config)
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
+    _add_explain(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -151,6 +153,29 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_explain(commands: Any) -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="show what moved one user's scores, own ratings beside the new list",
+        description="Show a user's own ratings in the order of the scores beside the new list, and "
+        "which features and rated items moved the scores; with --item, of that item.",
+        epilog=f"{_keys(('recommend',))}\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    explain.add_argument("--user", required=True, metavar="ID", help="id as in the input")
+    explain.add_argument("--item", metavar="ID", help="an item, rated or not; else all of them")
+    explain.add_argument("--learner", metavar="NAME", help="its label; else recommend.learner")
+    explain.add_argument(
+        "--count",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many to name (default: 10)",
+    )
+    explain.add_argument("--format", choices=("text", "json"), default="text")
+    _add_config_arguments(explain)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if options.command == "java":
         return _show_java(quiet=options.check)
@@ -158,6 +183,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_config(options)
     if options.command == "formats":
         return _show_formats()
+    if options.command == "explain":
+        return _explain(options)
     return _run_stage(options.command, options)
 
 
@@ -169,6 +196,19 @@ def _run_stage(stage: str, options: argparse.Namespace) -> int:
     from spark_rank.stages.execution import execute
 
     execute(stage, config)
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.report.explanation import as_text
+    from spark_rank.stages.explain import Question, explain
+
+    question = Question(options.user, options.item, options.learner, max(0, options.count))
+    found = explain(config, question)
+    print(json.dumps(found, indent=2) if options.format == "json" else as_text(found), flush=True)
     return 0
 
 

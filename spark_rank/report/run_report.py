@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from spark_rank.report import accuracy, data_profile, preference
+from spark_rank.report import accuracy, data_profile, preference, recommendations, tuning
 from spark_rank.report.page import Cell, Preformatted, Section, Table, render
 from spark_rank.report.plots import Histogram
 
@@ -49,11 +49,17 @@ class RunReport:
 
     def _optional_sections(self) -> list[Section]:
         sections = []
+        if "tuning" in self.tables:
+            sections.append(tuning.tuning_section(self.tables["tuning"]))
         if "rank" in self.records:
             sections.append(preference.rankings_section(self.records["rank"]))
         if "aggregate" in self.tables:
             facts = self.records["aggregate"]["facts"]
             sections.append(preference.order_section(self.tables["aggregate"], facts))
+        if "recommendations" in self.tables:
+            facts = self.records["recommend"]["facts"]
+            sample = self.tables["recommendations"]
+            sections.append(recommendations.recommendations_section(sample, facts))
         if "theorems" in self.tables:
             sections.append(preference.theorems_section(self.tables["theorems"]))
         return sections

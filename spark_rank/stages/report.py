@@ -10,19 +10,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import AGGREGATE, BOUNDS, COMPARISON, METRICS, ROC, SUMMARY, THEOREMS
+from spark_rank.data.tables import (
+    AGGREGATE,
+    BOUNDS,
+    COMPARISON,
+    METRICS,
+    RECOMMENDATIONS,
+    ROC,
+    SUMMARY,
+    THEOREMS,
+    TUNING,
+)
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.user_groups import ALL
 from spark_rank.report.accuracy import MAIN_METRICS, in_order
 from spark_rank.report.plots import Histogram
+from spark_rank.report.recommendations import SHOWN_USERS
 from spark_rank.report.run_report import RunReport
 
 FILE = "report/report.html"
 _BINS = 40
 # small tables that are shown where a run has them, and the stages that write the optional ones
-_SHOWN = (SUMMARY, COMPARISON, ROC, BOUNDS, AGGREGATE, THEOREMS)
-_OPTIONAL = ("rank", "aggregate", "theorems")
+_SHOWN = (SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, AGGREGATE, THEOREMS)
+_OPTIONAL = ("tune", "rank", "aggregate", "recommend", "theorems")
 
 
 def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -32,6 +43,8 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         for contract in _SHOWN
         if run.has(contract)
     }
+    if run.has(RECOMMENDATIONS):
+        tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
     metrics = run.read(METRICS)
     histograms = {name: _histograms(metrics, overall, name) for name in MAIN_METRICS}
@@ -41,6 +54,14 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         page.write_text(html, encoding="utf-8")
         run.files.upload(page, run.path(FILE))
     return StageResult(run.path(FILE), facts={"file": FILE})
+
+
+def _sample_lists(lists: DataFrame) -> list[dict[str, Any]]:
+    """Return the lists of a few users, the first by hash."""
+    heads = lists.where((F.col("list") == "top") & (F.col("position") == 1)).select("user_id")
+    few = heads.orderBy(F.xxhash64("user_id"), "user_id").limit(SHOWN_USERS).collect()
+    shown = lists.where(F.col("user_id").isin([row["user_id"] for row in few]))
+    return [row.asDict() for row in shown.collect()]
 
 
 def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) -> list[Histogram]:

@@ -1,0 +1,173 @@
+"""Lists of unseen items over the bare products and top-k: ``python benchmarks/recommend.py 48000``.
+
+Users with linear models on 32 factors, 17,770 items, log-normal numbers of rated items (mean about
+200). The bare work is a product in single precision of a block of users' weights with all
+items' features, and the ten greatest of every row, put in order: no item is left out, nothing is
+scored exactly, no list has a name. All in one run on one thread, batch by batch in turn, in CPU
+time; the whole in Spark by the clock.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+
+from spark_rank.config import Config
+from spark_rank.data.contracts import arrow_schema, ddl
+from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.engine.batches import build_batch
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.recommending import (
+    WANTED_COLUMNS,
+    RecommendJob,
+    facts_as_bytes,
+    recommend_batches,
+)
+from spark_rank.features.files import ItemFeatures, write_files
+
+ITEMS, RANK, TOP, BATCH = 17_770, 32, 10, 1000
+SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
+COLUMNS = tuple(
+    column
+    for name in WANTED_COLUMNS
+    for column in {c.name: c for c in (*BLOCKS.columns, *MODELS.columns)}.values()
+    if column.name == name
+)
+
+
+def make_users(numbers: list[int]) -> pa.RecordBatch:
+    rows = []
+    for number in numbers:
+        rng = np.random.default_rng(number)
+        size = int(np.clip(np.exp(rng.normal(4.7, 1.1)), 2, 8000))
+        rows.append(
+            {"user_id": str(number), "status": "learned", "on_rating_scale": True,
+             "hyperparameters": "{}", "kernel": "linear", "intercept": 3.6, "offset_weight": 1.0,
+             "weights": rng.normal(0, 0.5, RANK).astype(np.float32), "bucket": number % 16,
+             "items": rng.permutation(ITEMS)[:size].astype(np.int32)}
+        )  # fmt: skip
+    return build_batch(rows, arrow_schema(COLUMNS))
+
+
+def item_features() -> ItemFeatures:
+    rng = np.random.default_rng(0)
+    return ItemFeatures(
+        rng.normal(0, 0.3, (ITEMS, RANK)).astype(np.float32), rng.normal(0, 0.4, ITEMS),
+        np.empty((0, RANK), np.float32), pa.array([str(item) for item in range(ITEMS)]),
+    )  # fmt: skip
+
+
+def facts() -> pa.RecordBatch:
+    return pa.record_batch(
+        {
+            "title": pa.array([f"The title of film {item}" for item in range(ITEMS)]),
+            "n_ratings": pa.array(np.full(ITEMS, 100), pa.int32()),
+            "candidate": pa.array(np.ones(ITEMS, dtype=bool)),
+        }
+    )
+
+
+def bare(batch: pa.RecordBatch, features: ItemFeatures, room: np.ndarray) -> tuple[float, float]:
+    """Return the seconds of the products and of their top-k."""
+    weights = np.vstack(batch.column("weights").to_numpy(zero_copy_only=False))
+    products = top = 0.0
+    for start in range(0, len(weights), len(room)):
+        block = weights[start : start + len(room)]
+        begun = time.process_time()
+        scores = np.matmul(block, features.matrix.T, out=room[: len(block)])
+        multiplied = time.process_time()
+        best = np.argpartition(scores, ITEMS - TOP, axis=1)[:, ITEMS - TOP :]
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+        np.take_along_axis(best, order, axis=1)
+        products += multiplied - begun
+        top += time.process_time() - multiplied
+    return products, top
+
+
+def worker(users: int, job: RecommendJob) -> None:
+    features, shared = item_features(), SimpleNamespace(value=facts_as_bytes(facts()))
+    room = np.empty((118, ITEMS), dtype=np.float32)
+    queue: list[pa.RecordBatch] = []
+
+    def waiting() -> Iterator[pa.RecordBatch]:
+        while queue:
+            yield queue.pop()
+
+    totals = np.zeros(3)
+    for start in range(-BATCH, users, BATCH):
+        batch = make_users(list(range(max(start, 0), max(start, 0) + BATCH)))
+        seconds = list(bare(batch, features, room))
+        queue.append(batch)
+        begun = time.process_time()
+        (made,) = recommend_batches(waiting(), job, shared, lambda files: features)
+        seconds.append(time.process_time() - begun)
+        if start >= 0:  # the first compiles, or loads what was compiled
+            totals += seconds
+    products, top, ours = totals / users * 1e6
+    print(f"{users:,} users, {ITEMS:,} items, {RANK} factors, top {TOP}, one thread, µs per user")
+    print(f"  products {products:.1f}, their top {TOP} {top:.1f}; {made.num_columns} columns of "
+          f"lists {ours:.1f}: {ours / (products + top):.2f} times the bare work")  # fmt: skip
+
+
+def stage(users: int, job: RecommendJob, folder: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    from spark_rank.engine.session import spark_session
+    from spark_rank.stages.recommend import all_lists
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield make_users(batch.column("id").to_pylist())
+
+    def timed(session: SparkSession) -> None:
+        features = item_features()
+        files = write_files(
+            folder, features.matrix, features.offset, features.prior, features.item_ids.to_pylist()
+        )
+        for file in files.all():
+            session.sparkContext.addFile(str(folder / file.name))
+        whole, models, blocks = (str(folder / name) for name in ("whole", "models", "blocks"))
+        made = session.range(0, users, 1, 16).mapInArrow(make, ddl(COLUMNS))
+        made.write.parquet(whole)
+        both = session.read.parquet(whole)
+        both.drop("items", "bucket").write.parquet(models)
+        both.select("user_id", "items", "bucket").write.parquet(blocks)
+        begun = time.perf_counter()
+        here = RecommendJob(files, job.learner, job.top, job.bottom, job.scale, job.low, job.high)
+        lists = all_lists(session.read.parquet(models), session.read.parquet(blocks),
+                          pa.Table.from_batches([facts()]), here, Config())  # fmt: skip
+        lists.write.partitionBy("bucket").parquet(str(folder / "lists"))
+        seconds = time.perf_counter() - begun
+        print(f"  read, joined, listed and written in Spark on two cores: {seconds:.1f} s, "
+              f"{seconds / users * 2e6:.1f} µs of a core per user")  # fmt: skip
+
+    with spark_session("benchmark", {"spark.master": "local[2]"}) as session:
+        timed(session)
+
+
+def main() -> None:
+    users = int(sys.argv[1]) if len(sys.argv) > 1 else 48_000
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as name:
+        folder = Path(name)
+        features = item_features()
+        files = write_files(folder, features.matrix, features.offset, features.prior, ["-"])
+        for bottom in (0, 3):
+            job = RecommendJob(files, "it", TOP, bottom, SCALE, 1.0, 5.0)
+            print(f"bottom {bottom}:", end=" ")
+            worker(users, job)
+        stage(users, job, folder)
+
+
+if __name__ == "__main__":
+    main()

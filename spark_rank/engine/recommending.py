@@ -1,0 +1,281 @@
+"""Every user's best and worst unseen items: what a Spark worker does with a batch of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.tables import RECOMMENDATIONS
+from spark_rank.engine.batches import ragged
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.stored_models import (
+    SCORING_COLUMNS,
+    column,
+    has_ranks,
+    linear_rows,
+    rank_rule,
+    stored_model,
+    weight_matrix,
+)
+from spark_rank.engine.top_items import (
+    BOTTOM,
+    NONE,
+    TOP,
+    BestItems,
+    LinearScores,
+    add_linear,
+    add_scored,
+    forget,
+    no_items,
+    product_errors,
+)
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+
+RECOMMENDATION_SCHEMA = arrow_schema(RECOMMENDATIONS.columns)
+# what a worker needs of a user: model, block, and where the list goes
+WANTED_COLUMNS = ("user_id", "status", "reason", *SCORING_COLUMNS, "items", "bucket")
+
+SOURCES = ("learned", "fallback", "item_offset", "new_item")
+_SOURCE_OF_STATUS = {"learned": 0, "approximated": 0, "fallback": 1, "failed": 2}
+_NEW_ITEM = 3
+NO_RATINGS = "no_training_ratings"
+
+# scores held at once: 8 MB in single precision, which the second level of cache still helps with
+_BLOCK = 2**21
+_MOST_COLUMNS = 2**16
+# items whose features are held in double precision for one user
+_MOST_ROWS = 2**13
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RecommendJob:
+    """What a worker needs to know: feature files, learner, lengths of the lists, rating scale.
+
+    `low` and `high` are the least and greatest rating there is.
+    """
+
+    files: FeatureFiles
+    learner: str
+    top: int
+    bottom: int
+    scale: RankScale | None
+    low: float
+    high: float
+
+
+class Shared(Protocol):
+    """What Spark's broadcast of the items' facts looks like."""
+
+    @property
+    def value(self) -> bytes:
+        """Return the facts as `facts_as_bytes` made them."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The items that may be recommended, in the order of their ids, which decides ties.
+
+    `matrix` has their features and, last, their offset in single precision, `longest` is the
+    greatest length of its rows; `position_of` has the position of every item by number, or `NONE`.
+    """
+
+    items: IntArray
+    position_of: IntArray
+    matrix: NDArray[np.float32]
+    offsets: NDArray[np.float64]
+    longest: float
+    ids: pa.StringArray
+    titles: pa.StringArray
+    n_ratings: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, features: ItemFeatures, facts: pa.RecordBatch) -> Catalogue:
+        """Gather the candidates' rows of the feature files; O(n d) memory."""
+        numbers = np.flatnonzero(facts.column("candidate").to_numpy(zero_copy_only=False))
+        in_order = pc.sort_indices(features.item_ids.take(pa.array(numbers)))
+        items = numbers[in_order.to_numpy()]
+        position_of = np.full(len(features.item_ids), NONE, dtype=np.int64)
+        position_of[items] = np.arange(len(items))
+        offsets = np.asarray(features.offset[items], dtype=np.float64)
+        matrix = np.column_stack([features.matrix[items], offsets.astype(np.float32)])
+        squares = np.einsum("if,if->i", matrix, matrix, dtype=np.float64)
+        taken = pa.array(items)
+        return cls(
+            items, position_of, matrix, offsets, float(np.sqrt(squares.max(initial=0.0))),
+            features.item_ids.take(taken), facts.column("title").take(taken),
+            facts.column("n_ratings").to_numpy()[items],
+        )  # fmt: skip
+
+    def blocks(self, most: int) -> Iterator[slice]:
+        """Return the positions in parts of at most so many, in order."""
+        for start in range(0, len(self.items), most):
+            yield slice(start, min(start + most, len(self.items)))
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists in the making, a row per user of the batch, and what each may not get."""
+
+    best: tuple[tuple[float, BestItems], ...]
+    seen: IntArray
+    ends: IntArray
+
+
+def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
+    """Return ``title, n_ratings, candidate`` of every item, by number, for `recommend_batches`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, facts.schema) as writer:
+        writer.write_batch(facts)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def recommend_batches(
+    batches: Iterator[pa.RecordBatch],
+    job: RecommendJob,
+    facts: Shared,
+    open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Turn users with `WANTED_COLUMNS` into rows of the table `recommendations`."""
+    features = open_features(job.files)
+    catalogue = Catalogue.of(features, pa.ipc.open_file(facts.value).get_batch(0))
+    for batch in batches:
+        lists = _empty_lists(batch, job, catalogue)
+        _fill(lists, batch, features, catalogue)
+        yield _as_rows(lists, batch, job, catalogue)
+
+
+def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:
+    seen, ends = ragged(batch.column("items"))
+    asked = ((TOP, job.top), (BOTTOM, job.bottom))
+    best = tuple((sign, no_items(len(batch), size)) for sign, size in asked if size > 0)
+    return Lists(best, catalogue.position_of[seen], ends)
+
+
+def _fill(
+    lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    """Put items into the lists: users of linear models many at a time, others one by one."""
+    linear = linear_rows(batch)
+    models = LinearScores(
+        weight_matrix(batch, linear, features.matrix.shape[1]),
+        column(batch, "offset_weight"),
+        column(batch, "intercept"),
+    )
+    errors = product_errors(models, catalogue.longest, np.abs(catalogue.offsets).max(initial=0.0))
+    screened = linear & np.isfinite(errors)
+    rows = np.flatnonzero(screened)
+    for part in catalogue.blocks(_MOST_COLUMNS):
+        step = max(1, _BLOCK // (part.stop - part.start))
+        room = np.empty((min(step, len(rows)), part.stop - part.start), dtype=np.float32)
+        for first in range(0, len(rows), step):
+            chunk = rows[first : first + step]
+            _add_together(lists, chunk, models, errors, catalogue, part, room[: len(chunk)])
+    for row in np.flatnonzero(~screened).tolist():
+        _add_alone(lists, row, batch, features, catalogue)
+
+
+def _add_together(
+    lists: Lists,
+    rows: IntArray,
+    models: LinearScores,
+    errors: NDArray[np.float64],
+    catalogue: Catalogue,
+    part: slice,
+    products: NDArray[np.float32],
+) -> None:
+    """Add one part of the items to the lists of `rows`; `products` is room for their products."""
+    extended = np.column_stack([models.weights[rows], models.offset_weights[rows]])
+    block, offsets = catalogue.matrix[part], catalogue.offsets[part]
+    np.matmul(extended.astype(np.float32), block.T, out=products)
+    forget(products, rows, lists.seen, lists.ends, part.start)
+    for sign, best in lists.best:
+        add_linear(best, sign, products, rows, errors, models, block, offsets, part.start)
+
+
+def _add_alone(
+    lists: Lists, row: int, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    model = stored_model(batch, row, features.item_ids)
+    user = np.array([row])
+    for part in catalogue.blocks(_MOST_ROWS):
+        scores = model.scores(features, catalogue.items[part])
+        scores[~np.isfinite(scores)] = np.nan  # nobody is told of a score beyond all numbers
+        forget(scores[None, :], user, lists.seen, lists.ends, part.start)
+        for sign, best in lists.best:
+            add_scored(best, row, sign, scores, part.start)
+
+
+def _as_rows(
+    lists: Lists, batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue
+) -> pa.RecordBatch:
+    """Return a row per user, list and place, users in the order of the batch."""
+    names = ["top" if sign == TOP else "bottom" for sign, _ in lists.best]
+    sizes = [best.scores.shape[1] for _, best in lists.best]
+    positions = np.hstack([best.positions for _, best in lists.best])
+    users, places = np.nonzero(positions != NONE)
+    chosen = positions[users, places]
+    scores = np.hstack([best.scores for _, best in lists.best])[users, places]
+    ranks, ratings = predictions(scores, users, batch, job)
+    n_ratings = catalogue.n_ratings[chosen]
+    sources = _sources(batch)[users]
+    is_new = (n_ratings == 0) & (sources == 0)
+    by_user, taken = pa.array(users), pa.array(chosen)
+    reasons = batch.column("reason").take(by_user)
+    columns = {
+        "user_id": batch.column("user_id").take(by_user),
+        "learner": _repeated(job.learner, len(users)),
+        "list": pa.array(names).take(pa.array(np.repeat(np.arange(len(names)), sizes)[places])),
+        "position": np.concatenate([np.arange(1, size + 1) for size in sizes])[places],
+        "item_id": catalogue.ids.take(taken),
+        "title": catalogue.titles.take(taken),
+        "score": scores,
+        "predicted_rank": pa.array(ranks, pa.int32(), from_pandas=True),
+        "predicted_rating": pa.array(ratings, from_pandas=True),
+        "item_ratings": n_ratings,
+        "source": pa.array(SOURCES).take(pa.array(np.where(is_new, _NEW_ITEM, sources))),
+        "reason": pc.if_else(pa.array(is_new), pa.scalar(NO_RATINGS), reasons),
+        "bucket": batch.column("bucket").take(by_user),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=RECOMMENDATION_SCHEMA)
+
+
+def _repeated(word: str, times: int) -> pa.StringArray:
+    return pa.array([word]).take(pa.array(np.zeros(times, dtype=np.int64)))
+
+
+def _sources(batch: pa.RecordBatch) -> IntArray:
+    statuses = batch.column("status").dictionary_encode()
+    codes = np.array([_SOURCE_OF_STATUS[word] for word in statuses.dictionary.to_pylist()], int)
+    return codes[statuses.indices.to_numpy()]
+
+
+def predictions(
+    scores: NDArray[np.float64], users: IntArray, batch: pa.RecordBatch, job: RecommendJob
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ranks and ratings predicted, NaN where a score is neither a rating nor a rank.
+
+    A rating is the score kept within the scale; of learners of ranks, the level of the rank.
+    """
+    on_scale = batch.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
+    rated = on_scale.astype(bool)[users]
+    ranks, ratings = np.full((2, len(scores)), np.nan)
+    ratings[rated] = np.clip(scores[rated], job.low, job.high)
+    if job.scale is not None:
+        ranks[rated] = job.scale.ranks(scores[rated])
+    ends = np.searchsorted(users, np.arange(len(batch) + 1))
+    for row in np.flatnonzero(has_ranks(batch)).tolist():
+        own = slice(ends[row], ends[row + 1])
+        found = rank_rule(batch, row).ranks(scores[own])
+        ranks[own] = found
+        if job.scale is not None:
+            ratings[own] = job.scale.ratings(found)
+    return ranks, ratings

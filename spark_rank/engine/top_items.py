@@ -1,0 +1,209 @@
+"""The best items of many users: screened in single precision, decided in double precision.
+
+A matrix product of weights and features in float32 says of nearly all items that they are not
+among a user's best. The few that may be, given how far such a product can be off, are scored again
+in float64, feature after feature in a fixed order. What is chosen therefore depends neither on the
+shape of the product nor on the library that computed it.
+
+Equal scores go by position, which is why items are to be sorted by id.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spark_rank.learners._dot import dot
+
+Single = NDArray[np.float32]
+Double = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]  # kernels are compiled for either
+IntArray = NDArray[np.int64]
+
+TOP, BOTTOM = 1.0, -1.0
+NONE = -1
+_CHUNK = 128
+_UNIT = 2.0**-24  # of float32; that of float64 is its square, and smaller still
+_TINY = 2.0**-126
+_SAFE = 1e30
+
+
+class BestItems(NamedTuple):
+    """Per user the best items so far: scores, positions (`NONE` behind the last), how many."""
+
+    scores: Double
+    positions: IntArray
+    counts: IntArray
+
+
+class LinearScores(NamedTuple):
+    """What scores of linear models are made of: ``(w·x + offset_weight·offset) + intercept``."""
+
+    weights: Double
+    offset_weights: Double
+    intercepts: Double
+
+
+def no_items(users: int, size: int) -> BestItems:
+    """Return empty lists with room for `size` items each."""
+    return BestItems(
+        np.full((users, size), np.nan),
+        np.full((users, size), NONE, dtype=np.int64),
+        np.zeros(users, dtype=np.int64),
+    )
+
+
+def product_errors(models: LinearScores, longest: float, largest_offset: float) -> Double:
+    """Return how far a float32 product of weights and features can be off, user by user.
+
+    The K products of a sum of length K are off by at most ``K u Σ|w_f x_f| ≤ K u ‖w‖‖x‖``, with
+    u = 2⁻²⁴; a little more is allowed for the rounding of the offsets, of the intercept, and of
+    what is too small for a float32. Infinite where single precision might overflow. `longest` is
+    the greatest ‖x‖, `largest_offset` the greatest |offset|.
+    """
+    terms = models.weights.shape[1] + 5
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("uf,uf->u", models.weights, models.weights))
+        size = norms * longest + np.abs(models.offset_weights) * largest_offset
+        errors = 1.01 * terms * (_UNIT * size + _TINY) + 8.0 * _UNIT**2 * np.abs(models.intercepts)
+        # false where something is not a number
+        safe = size + norms + np.abs(models.offset_weights) < _SAFE
+    return np.where(safe, errors, np.inf)
+
+
+@njit(cache=True, nogil=True)
+def forget(values: Values, rows: IntArray, positions: IntArray, ends: IntArray, start: int) -> None:
+    """Make NaN of what users may not get: of user u the positions from ends[u] to ends[u + 1].
+
+    Row r of `values` is user ``rows[r]``, its columns are the positions from `start` on.
+    """
+    for row in range(values.shape[0]):
+        for entry in range(ends[rows[row]], ends[rows[row] + 1]):
+            column = positions[entry] - start
+            if 0 <= column < values.shape[1]:
+                values[row, column] = np.nan
+
+
+@njit(cache=True, nogil=True)
+def add_linear(
+    best: BestItems,
+    sign: float,
+    products: Single,
+    rows: IntArray,
+    errors: Double,
+    models: LinearScores,
+    features: Single,
+    offsets: Double,
+    start: int,
+) -> None:
+    """Add the items of a block to users' lists, of which `products` are the screening scores.
+
+    Row r of `products` is user ``rows[r]``. `features` (at least as wide as the weights) and
+    `offsets` are those of the block's items, which begin at position `start`. NaN is never chosen.
+    O(n) a user and block, many comparisons at a time, plus O(d + k) for each item that may belong
+    to the best k.
+    """
+    found = np.empty(products.shape[1], np.int64)
+    greatest = np.empty(best.scores.shape[1], products.dtype)
+    x = np.empty(models.weights.shape[1])
+    for row in range(products.shape[0]):
+        user = rows[row]
+        possible = _candidates(products[row], sign, 2.0 * errors[user], greatest, found)
+        for entry in range(possible):
+            column = found[entry]
+            for f in range(x.shape[0]):
+                x[f] = features[column, f]
+            score = dot(models.weights[user], x) + models.offset_weights[user] * offsets[column]
+            _insert(best, user, sign, score + models.intercepts[user], start + column)
+
+
+@njit(cache=True, nogil=True)
+def add_scored(best: BestItems, user: int, sign: float, scores: Double, start: int) -> None:
+    """Add the items of a block, from position `start` on, to one user's list by their scores.
+
+    NaN is never chosen. O(n + k² log n).
+    """
+    found = np.empty(scores.shape[0], np.int64)
+    greatest = np.empty(best.scores.shape[1])
+    possible = _candidates(scores, sign, 0.0, greatest, found)
+    for entry in range(possible):
+        _insert(best, user, sign, scores[found[entry]], start + found[entry])
+
+
+@njit(cache=True, nogil=True)
+def _candidates(
+    values: Values, sign: float, slack: float, greatest: Values, found: IntArray
+) -> int:
+    """Write the positions, ascending, that are within `slack` of the k-th best value."""
+    least = values.dtype.type(_kth(values, sign, greatest) - slack)
+    if slack > 0.0:
+        # values are compared in their own type: the limit must not have been rounded up
+        least = np.nextafter(least, values.dtype.type(-np.inf))
+    flip = values.dtype.type(sign)
+    n_found = 0
+    for start in range(0, values.shape[0], _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        if _any_reaches(chunk, flip, least):
+            for i in range(chunk.shape[0]):
+                if flip * chunk[i] >= least:
+                    found[n_found] = start + i
+                    n_found += 1
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _kth(values: Values, sign: float, greatest: Values) -> float:
+    """Return the k-th greatest of ``sign · values``, k = len(greatest); −∞ if there are fewer."""
+    flip = values.dtype.type(sign)
+    greatest[:] = -np.inf
+    last = greatest.shape[0] - 1
+    for start in range(0, values.shape[0], _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        if _any_reaches(chunk, flip, greatest[last]):
+            for i in range(chunk.shape[0]):
+                value = flip * chunk[i]
+                if value > greatest[last]:
+                    place = last
+                    while place > 0 and greatest[place - 1] < value:
+                        greatest[place] = greatest[place - 1]
+                        place -= 1
+                    greatest[place] = value
+    return greatest[last]
+
+
+@njit(cache=True, nogil=True)
+def _any_reaches(chunk: Values, flip: Any, least: Any) -> Any:
+    """Tell whether any of ``flip · chunk`` is at least `least`: most chunks have none.
+
+    A whole chunk is compared without a branch, many values at a time.
+    """
+    hits = np.int32(0)
+    if chunk.shape[0] == _CHUNK:  # a length known beforehand
+        for i in range(_CHUNK):
+            hits = np.int32(hits | np.int32(flip * chunk[i] >= least))
+    else:
+        for i in range(chunk.shape[0]):
+            hits = np.int32(hits | np.int32(flip * chunk[i] >= least))
+    return hits > 0
+
+
+@njit(cache=True, nogil=True)
+def _insert(best: BestItems, user: int, sign: float, score: float, position: int) -> None:
+    """Put an item behind all that are as good; positions come in ascending order."""
+    size = best.scores.shape[1]
+    place = best.counts[user]
+    if place == size:
+        if not sign * score > sign * best.scores[user, size - 1]:
+            return
+        place = size - 1
+    else:
+        best.counts[user] += 1
+    while place > 0 and sign * best.scores[user, place - 1] < sign * score:
+        best.scores[user, place] = best.scores[user, place - 1]
+        best.positions[user, place] = best.positions[user, place - 1]
+        place -= 1
+    best.scores[user, place] = score
+    best.positions[user, place] = position

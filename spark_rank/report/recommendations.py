@@ -1,0 +1,45 @@
+"""A few users' lists of unseen items in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_rank.report.page import Cell, Section, Table
+
+Rows = Sequence[Mapping[str, Any]]
+
+SHOWN_USERS = 3
+_SHOWN_PLACES = 5
+_LISTS = ("top", "bottom")
+_TITLE = "Unseen items for a few users"
+_HEADER = ["user", "list", "place", "item", "score", "rating predicted", "source"]
+
+
+def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
+    """Return how many lists there are, what they come from, and the beginnings of a few."""
+    if not facts["users"]:
+        return Section(_TITLE, ["No user has an item that is unseen and may be in a list."])
+    words = (
+        f"{facts['users']:,} users have a list by {facts['learner']}, from {facts['candidates']:,} "
+        "items that may be in one. Places by where their scores come from: "
+        + ", ".join(f"{count:,} {source}" for source, count in facts["places"].items())
+        + "."
+    )
+    rows = [row for row in sample if row["position"] <= _SHOWN_PLACES]
+    rows.sort(key=lambda row: (row["user_id"], _LISTS.index(row["list"]), row["position"]))
+    table = Table(_HEADER, [_cells(row) for row in rows])
+    return Section(_TITLE, [words, table])
+
+
+def _cells(row: Mapping[str, Any]) -> list[Cell]:
+    rating = row["predicted_rating"]
+    return [
+        Cell(row["user_id"]),
+        Cell(row["list"], left=True),
+        Cell(str(row["position"])),
+        Cell(row["title"] or row["item_id"], left=True),
+        Cell(f"{row['score']:.3f}"),
+        Cell("–" if rating is None else f"{rating:.2f}"),
+        Cell(row["source"], left=True),
+    ]

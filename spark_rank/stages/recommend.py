@@ -1,0 +1,200 @@
+"""recommend: every user's best and worst unseen items, by the scores of one learner."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.config.schema import RecommendConfig, TrainConfig
+from spark_rank.data.blocks import training_part
+from spark_rank.data.contracts import ddl
+from spark_rank.data.tables import (
+    BLOCKS,
+    ITEMS,
+    MODELS,
+    RECOMMENDATIONS,
+    TITLES,
+)
+from spark_rank.engine.learning import FAILED
+from spark_rank.engine.recommending import (
+    WANTED_COLUMNS,
+    RecommendJob,
+    facts_as_bytes,
+    recommend_batches,
+)
+from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
+from spark_rank.engine.stored_models import SCORING_COLUMNS
+from spark_rank.errors import ConfigError
+from spark_rank.stages.features import distribute_files
+from spark_rank.stages.training import rank_scale, recorded_training
+
+_FALLBACK = "item_offset"
+
+
+def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Bring every user's model and items together, and list what is unseen."""
+    settings = config.recommend
+    label = asked_learner(settings, recorded_training(run))
+    job = recommend_job(settings, label, spark, run)
+    blocks = run.read(BLOCKS)
+    items = item_facts(settings, run, blocks)
+    candidates = pc.sum(items.column("candidate")).as_py() or 0
+    if candidates == 0:
+        raise ConfigError(
+            "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
+            "exclude"
+        )
+    listed = all_lists(scoring_models(run, label), blocks, items, job, config)
+    rows = run.write(RECOMMENDATIONS, listed, partition_by=("bucket",))
+    if rows == 0:  # partitions without rows leave no file that would tell the columns
+        nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
+        run.write(RECOMMENDATIONS, nothing.coalesce(1))
+    found = _facts(spark.read.parquet(run.path(RECOMMENDATIONS.table)))
+    return StageResult(
+        f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
+        f"{len(items):,} items",
+        {RECOMMENDATIONS.table: rows},
+        {"learner": label, "candidates": candidates, **found},
+    )
+
+
+def all_lists(
+    models: DataFrame, blocks: DataFrame, items: pa.Table, job: RecommendJob, config: Config
+) -> DataFrame:
+    """Bring models and blocks together, a task per bucket as in training; return the lists."""
+    facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
+    shared = blocks.sparkSession.sparkContext.broadcast(facts_as_bytes(facts))
+    seen = blocks.select("user_id", "items", "bucket")
+    wanted = models.join(seen, "user_id").select(*WANTED_COLUMNS)
+    placed = wanted.repartitionById(config.prepare.buckets, "bucket")
+    return placed.mapInArrow(
+        partial(recommend_batches, job=job, facts=shared), ddl(RECOMMENDATIONS.columns)
+    )
+
+
+def asked_learner(settings: RecommendConfig, training: TrainConfig) -> str:
+    """Return the label of the learner whose models score."""
+    labels = [entry.label for entry in training.learners]
+    name = labels[0] if settings.learner is None else settings.learner
+    if name not in labels:
+        raise ConfigError(
+            f"recommend.learner: the run has no models of {name!r}, only of {', '.join(labels)}"
+        )
+    return name
+
+
+def recommend_job(
+    settings: RecommendConfig, label: str, spark: SparkSession, run: Run
+) -> RecommendJob:
+    """Distribute the feature files; return what workers need to know."""
+    limits = (run.record("ingest") or {})["facts"]["rating_scale"]
+    return RecommendJob(
+        distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
+        limits["low"], limits["high"],
+    )  # fmt: skip
+
+
+def scoring_models(run: Run, label: str, user_id: str | None = None) -> DataFrame:
+    """Return one model for every user, or for one: if it failed, that of the item offset."""
+    models = run.read(MODELS)
+    if user_id is not None:
+        models = models.where(F.col("user_id") == user_id)
+    columns = ("user_id", "status", "reason", *SCORING_COLUMNS)
+    own = models.where(F.col("learner") == label).select(*columns)
+    counts = (run.record("train") or {})["facts"]["status"][label]
+    if not any(status.startswith(FAILED) for status in counts):
+        return own
+    failures = own.where(F.col("status") == FAILED).select("user_id", "status", "reason")
+    offsets = models.where((F.col("learner") == _FALLBACK) & (F.col("status") != FAILED))
+    replaced = failures.join(offsets.select("user_id", *SCORING_COLUMNS), "user_id", "left")
+    # without any model the offset alone is what there is
+    whole = replaced.withColumn("offset_weight", F.coalesce("offset_weight", F.lit(1.0)))
+    return own.where(F.col("status") != FAILED).unionByName(whole.select(*columns))
+
+
+def item_facts(settings: RecommendConfig, run: Run, blocks: DataFrame) -> pa.Table:
+    """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
+    counted = training_part(blocks).groupBy("item").agg(F.count("*").alias("n"))
+    items = run.read(ITEMS).select("item", "item_id").join(counted, "item", "left")
+    if run.has(TITLES):
+        items = items.join(run.read(TITLES).select("item_id", "title"), "item_id", "left")
+    else:
+        items = items.withColumn("title", F.lit(None).cast("string"))
+    n_ratings = F.coalesce("n", F.lit(0)).cast("int").alias("n_ratings")
+    table = items.select("item", "item_id", "title", n_ratings).orderBy("item").toArrow()
+    return table.append_column("candidate", _candidates(table, settings, run))
+
+
+def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Array:
+    """Tell of every item whether it may be in a list."""
+    ids = table.column("item_id").combine_chunks()
+    allowed = pc.greater_equal(table.column("n_ratings"), settings.min_ratings).combine_chunks()
+    included = _named(settings, "include", run)
+    excluded = _named(settings, "exclude", run)
+    if included is not None:
+        known = pc.is_in(ids, value_set=pa.array(included, pa.string()))
+        if not pc.any(known).as_py():
+            named = ", ".join(map(repr, included[:3])) or "no id is given"
+            raise ConfigError(f"recommend.include: the run has none of these items: {named}")
+        allowed = pc.and_(allowed, known)
+    if excluded is not None:
+        unwanted = pc.is_in(ids, value_set=pa.array(excluded, pa.string()))
+        allowed = pc.and_(allowed, pc.invert(unwanted))
+    return allowed
+
+
+def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
+    """Return the ids that a key and its file name; None if neither is set."""
+    inline, path = getattr(settings, key), getattr(settings, f"{key}_from")
+    if path is None:
+        return inline or None
+    lines = (line.strip() for line in _text(path, key, run).splitlines())
+    return [*inline, *[line for line in lines if line]]
+
+
+def _text(path: str, key: str, run: Run) -> str:
+    if not run.files.exists(path):
+        raise ConfigError(f"recommend.{key}_from: {path}: no such file")
+    return run.files.read_text(path)
+
+
+def _list_files(config: Config, run: Run) -> dict[str, str]:
+    """Return checksums of the files with item ids."""
+    return {
+        key: hashlib.sha256(_text(path, key, run).encode()).hexdigest()
+        for key in ("include", "exclude")
+        if (path := getattr(config.recommend, f"{key}_from")) is not None
+    }
+
+
+def _facts(recommendations: DataFrame) -> dict[str, Any]:
+    """Return how many users have a list, and how many places each source fills."""
+    first = (F.col("list") == "top") & (F.col("position") == 1)
+    counted = recommendations.groupBy("source", "reason").agg(
+        F.count("*").alias("places"), F.count_if(first).alias("users")
+    )
+    rows = sorted(counted.collect(), key=lambda row: (row["source"], row["reason"] or ""))
+    places = {
+        row["source"] if row["reason"] is None else f"{row['source']}: {row['reason']}": row[
+            "places"
+        ]
+        for row in rows
+    }
+    return {"users": sum(row["users"] for row in rows), "places": places}
+
+
+STAGE = Stage(
+    name="recommend",
+    run=recommend,
+    settings=lambda config: config.recommend,
+    needs=lambda config: ("train", "prepare", "features", "ingest"),
+    inputs=_list_files,
+)

@@ -1,0 +1,39 @@
+"""A few users' lists in the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_rank.report.page import Table, render
+from spark_rank.report.recommendations import recommendations_section
+
+
+def row(user: str, name: str, position: int, **more: Any) -> dict[str, Any]:
+    return {"user_id": user, "list": name, "position": position, "item_id": f"i{position}",
+            "title": None, "score": 4.0, "predicted_rating": 4.0, "source": "learned",
+            **more}  # fmt: skip
+
+
+def test_the_beginnings_of_lists_are_in_order() -> None:
+    new_item = {"predicted_rating": None, "source": "new_item"}
+    sample = [row("b", "bottom", 1, title="<Worst>"), row("b", "top", 2), row("a", "top", 6),
+              row("b", "top", 1, **new_item), row("a", "top", 5)]  # fmt: skip
+    facts = {"users": 1200, "learner": "one", "candidates": 17,
+             "places": {"learned": 3600, "fallback: too_few_ratings": 12}}  # fmt: skip
+    section = recommendations_section(sample, facts)
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    shown = [[cell.text for cell in cells] for cells in table.rows]
+    assert [cells[:4] for cells in shown] == [
+        ["a", "top", "5", "i5"], ["b", "top", "1", "i1"], ["b", "top", "2", "i2"],
+        ["b", "bottom", "1", "<Worst>"],
+    ]  # fmt: skip
+    assert shown[1][5:] == ["–", "new_item"]
+    page = render("run", "", [section])
+    for words in ("1,200 users", "from 17 items", "12 fallback: too_few_ratings", "&lt;Worst&gt;"):
+        assert words in page
+
+
+def test_without_lists_there_is_a_sentence() -> None:
+    section = recommendations_section([], {"users": 0, "learner": "one", "candidates": 1,
+                                           "places": {}})  # fmt: skip
+    assert section.parts == ["No user has an item that is unseen and may be in a list."]

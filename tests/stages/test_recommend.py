@@ -1,0 +1,162 @@
+"""recommend as a stage of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.engine.runner import run_stage
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
+from spark_rank.stages import STAGES
+
+MakeConfig = Callable[..., Config]
+
+
+def files(run: Run, table: str) -> str:
+    return f"'{run.path(table).removeprefix('file:')}/**/*.parquet'"
+
+
+def test_lists_are_what_anyone_finds_in_the_tables(finished: Run) -> None:
+    # the formula of the README, in DuckDB; features of this run are a panel's ratings
+    expected = duckdb.sql(
+        f"""with scored as (
+              select m.user_id, f.item_id, b.bucket,
+                     m.intercept + m.offset_weight * f."offset"
+                       + coalesce(list_dot_product(m.weights::double[], f.features::double[]), 0)
+                     as score
+              from {files(finished, "models")} m join {files(finished, "blocks")} b using (user_id),
+                   {files(finished, "item_features")} f
+              where m.learner = 'linear' and not list_contains(b.items, f.item)),
+            placed as (
+              select *, row_number() over (partition by user_id order by score desc, item_id) as up,
+                     row_number() over (partition by user_id order by score, item_id) as down
+              from scored)
+            select user_id, 'top', up, item_id, score, bucket from placed where up <= 10
+            union all
+            select user_id, 'bottom', down, item_id, score, bucket from placed where down <= 3"""
+    ).fetchall()
+    found = duckdb.sql(
+        f"""select user_id, list, position, item_id, score, bucket
+            from {files(finished, "recommendations")}"""
+    ).fetchall()
+    by_place = {row[:3]: row[3:] for row in expected}
+    assert len(found) == len(by_place) > 500
+    for *place, item, score, bucket in found:
+        other, expected_score, expected_bucket = by_place[tuple(place)]
+        assert score == pytest.approx(expected_score, rel=1e-9, abs=1e-9)
+        assert item == other or score == pytest.approx(expected_score, rel=1e-12)
+        assert bucket == expected_bucket
+
+
+def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> None:
+    checked = duckdb.sql(
+        f"""with known as (
+              select item_id, count(*) as n from (
+                select unnest(items[:n_train]) as item from {files(finished, "blocks")})
+              join {files(finished, "items")} using (item) group by 1)
+            select count(*), count_if(r.item_ratings = coalesce(k.n, 0)),
+                   count_if(r.source = case when m.status = 'fallback' then 'fallback'
+                                            when k.n is null then 'new_item' else 'learned' end),
+                   count_if(r.predicted_rank between 1 and 5
+                            and r.predicted_rating between 1 and 5 and r.title is null)
+            from {files(finished, "recommendations")} r
+            join {files(finished, "models")} m using (user_id)
+            left join known k using (item_id) where m.learner = r.learner"""
+    ).fetchall()[0]
+    assert len(set(checked)) == 1
+    record = finished.record("recommend") or {}
+    assert record["tables"]["recommendations"] == checked[0]
+    assert sum(record["facts"]["places"].values()) == checked[0]
+    assert record["facts"]["learner"] == "linear"
+
+
+def test_lists_of_another_learner_with_titles_and_filters(
+    spark: SparkSession, tmp_path: Path, make_config: MakeConfig
+) -> None:
+    lines = [f"u{u},p{i},{(u * i) % 5 + 1}" for u in range(30) for i in range(u % 3, 12, 2)]
+    data, titles, wanted = tmp_path / "in.csv", tmp_path / "movies.csv", tmp_path / "wanted.txt"
+    data.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    titles.write_text("movieId,title,genres\n" + "".join(f"p{i},Film {i},x\n" for i in range(12)))
+    wanted.write_text("p1\n\n p2 \nunheard of\n")
+    sets = [
+        f"input.path={data}", "input.format=csv", f"input.titles={titles}",
+        "input.titles_format=movielens-csv",
+        "train.learners=[{name: one}, {name: boosted, learner: rankboost}]",
+        "recommend={learner: boosted, top: 4, bottom: 0, include: ['p3', 'p5'], exclude: ['p5']}",
+        f"recommend.include_from={wanted}",
+    ]  # fmt: skip
+    config = make_config(*sets)
+    run = Run(spark, config.store, config.run_id)
+    for stage in ("ingest", "prepare", "features", "train", "recommend"):
+        run_stage(STAGES[stage], config, spark, run)
+    rows = duckdb.sql(
+        f"select distinct list, item_id, title, learner from {files(run, 'recommendations')}"
+    ).fetchall()
+    assert {item for _, item, _, _ in rows} == {"p1", "p2", "p3"}
+    assert all(title == f"Film {item[1:]}" for _, item, title, _ in rows)
+    assert {(row[0], row[3]) for row in rows} == {("top", "boosted")}
+    # the files that were read count, not their names
+    wanted.write_text("p4\n")
+    with pytest.raises(ConfigError, match="recommend"):
+        run_stage(STAGES["recommend"], config, spark, run)
+
+
+def test_nothing_to_recommend_is_told(
+    spark: SparkSession, finished: Run, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    from spark_rank.stages.recommend import item_facts
+
+    blocks = finished.read(BLOCKS)
+    missing = make_config("recommend.exclude_from=/nowhere.txt")
+    with pytest.raises(ConfigError, match=r"recommend\.exclude_from: /nowhere.txt: no such file"):
+        item_facts(missing.recommend, finished, blocks)
+    unknown = make_config("recommend.include=['nothing']")
+    with pytest.raises(ConfigError, match=r"recommend\.include: the run has none"):
+        item_facts(unknown.recommend, finished, blocks)
+    rare = item_facts(make_config("recommend.min_ratings=1000000").recommend, finished, blocks)
+    assert set(rare.column("candidate").to_pylist()) == {False}
+    with pytest.raises(ConfigError, match=r"recommend\.learner.*'three'.*known: mprank"):
+        make_config("recommend.learner=three")
+
+
+def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> None:
+    from spark_rank.stages.recommend import scoring_models
+
+    def row(user: str, learner: str, status: str, **more: object) -> dict[str, object]:
+        return {**dict.fromkeys(MODELS.schema().names), "user_id": user, "learner": learner,
+                "status": status, "on_rating_scale": True, **more}  # fmt: skip
+
+    table = spark.createDataFrame(
+        [
+            row("good", "one", "learned", intercept=3.0, offset_weight=1.0, weights=[1.0]),
+            row("bad", "one", "failed", reason="numeric_failure"),
+            row("worse", "one", "failed", reason="unexpected_error"),
+            row("good", "item_offset", "learned", intercept=9.0, offset_weight=1.0),
+            row("bad", "item_offset", "learned", intercept=2.5, offset_weight=1.0),
+            row("worse", "item_offset", "failed", reason="unexpected_error"),
+        ],
+        MODELS.schema(),
+    )
+    status = {"one": {"learned": 1, "failed: numeric_failure": 1, "failed: unexpected_error": 1}}
+    run: Any = SimpleNamespace(
+        read=lambda contract: table, record=lambda stage: {"facts": {"status": status}}
+    )
+    names = ("user_id", "status", "reason", "intercept", "offset_weight", "weights")
+    rows = scoring_models(run, "one").select(*names).collect()
+    found = {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows}
+    assert found == {
+        ("good", "learned", None, 3.0, 1.0, (1.0,)),
+        ("bad", "failed", "numeric_failure", 2.5, 1.0, None),
+        ("worse", "failed", "unexpected_error", None, 1.0, None),
+    }
+    (one,) = scoring_models(run, "one", "bad").select("user_id").collect()
+    assert one["user_id"] == "bad"
