@@ -1,8 +1,11 @@
-"""The default pipeline against MLlib ALS on the same split, user by user.
+"""The default pipeline against other recommenders on the same split, user by user.
 
 ``python benchmarks/accuracy.py ratings.dat movielens-dat`` runs ``conf/default.yaml`` on the file,
-then fits ALS on the same training ratings for a grid of ranks and regularisations. ALS is shown at
-the best of the grid *on the held-out ratings*, which favours it. Times are those of one run.
+then fits MLlib's ALS, item-kNN, SVD++ and a linear item model on the same training ratings, each
+for a grid of settings. Each is shown at the best of its grid *on the held-out ratings*, which
+favours it. Last comes one table, in Markdown: means over users, and how far ``mprank`` is from
+each row, in percent of the row, with 95 % intervals of the paired differences. Times are those of
+one run.
 """
 
 from __future__ import annotations
@@ -10,13 +13,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from peers import ItemNeighbours, LinearItems, Split, svdpp_scores
 from pyspark.ml.recommendation import ALS
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark_rank.config import load_config
 from spark_rank.data.blocks import training_part
@@ -29,49 +32,63 @@ from spark_rank.metrics import batch_metrics, compare_paired
 from spark_rank.stages import pipeline
 
 ROOT = Path(__file__).parents[1]
-GRID = [(rank, strength) for rank in (20, 40, 50) for strength in (0.06, 0.08, 0.1, 0.12)]
+STAGES = ("ingest", "prepare", "features", "train", "evaluate")
 MAIN = ("msd", "m1d", "misranking")
+ALS_RANKS, ALS_STRENGTHS = (20, 50), (0.08, 0.1, 0.12, 0.15, 0.2, 0.25)
+SHRINKAGES, NEIGHBOURS = (100.0, 400.0, 1600.0), (20, 40, 60)
+RIDGES = (400.0, 1600.0, 6400.0, 25600.0)
+SVDPP_FACTORS, SVDPP_RIDGES, SVDPP_EPOCHS = (20, 50), (0.02, 0.05, 0.1, 0.15), (20, 40, 80, 120)
+SVDPP_RATE = 0.007
 Values = dict[str, np.ndarray]
+Candidate = tuple[str, str, np.ndarray]
 
 
-def held_out(run: Run) -> pa.Table:
-    """Return every user's training mean and held-out items and ratings, in the order of the id."""
-    rest = [F.expr(f"slice({name}, n_train + 1, size({name}))").alias(name)
-            for name in ("items", "ratings")]  # fmt: skip
-    total = F.aggregate(
-        F.slice("ratings", 1, F.col("n_train")), F.lit(0.0), lambda s, r: s + r.cast("double")
-    )
-    mean = (total / F.col("n_train")).alias("mean")
-    blocks = run.read(BLOCKS)
-    return blocks.select("user", "user_id", mean, *rest).orderBy("user_id").toArrow()
+def read_split(run: Run) -> tuple[Split, np.ndarray]:
+    """Return the ratings of all users in the order of their ids, and their numbers."""
+    columns = ("user", "items", "ratings", "n_train")
+    blocks = run.read(BLOCKS).orderBy("user_id").select(*columns).toArrow()
+    items, ends = ragged(blocks.column("items").combine_chunks())
+    ratings = ragged(blocks.column("ratings").combine_chunks())[0].astype(float)
+    n_train = blocks.column("n_train").to_numpy().astype(np.int64)
+    starts = np.repeat(ends[:-1] + n_train, np.diff(ends))
+    training = np.arange(len(items)) < starts
+    split = Split(
+        items[training], ratings[training], np.concatenate([[0], np.cumsum(n_train)]),
+        items[~training], ratings[~training],
+        np.concatenate([[0], np.cumsum(np.diff(ends) - n_train)]), int(items.max()) + 1,
+    )  # fmt: skip
+    return split, blocks.column("user").to_numpy()
 
 
-def als_metrics(run: Run, test: pa.Table, rank: int, strength: float) -> tuple[Values, float]:
+def measure(split: Split, scores: np.ndarray) -> Values:
+    found = batch_metrics(
+        scores, split.test_ratings, split.test_ends,
+        on_rating_scale=np.ones(len(split.test_ends) - 1, bool), top=10, relevant_from=4.0,
+        epsilon=0.25, levels=None,
+    )  # fmt: skip
+    return {name: found[name] for name in MAIN}
+
+
+def als(run: Run, split: Split, numbers: np.ndarray) -> Iterator[Candidate]:
     train = training_part(run.read(BLOCKS), "user").cache()
     train.count()
-    started = time.perf_counter()
-    model = ALS(
-        rank=rank, maxIter=10, regParam=strength, userCol="user", itemCol="item",
-        ratingCol="rating", seed=0,
-    ).fit(train)  # fmt: skip
-    seconds = time.perf_counter() - started
-    users, items = factors(model.userFactors, rank), factors(model.itemFactors, rank)
-    chosen, ends = ragged(test.column("items").combine_chunks())
-    ratings, _ = ragged(test.column("ratings").combine_chunks())
-    owner = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    rows = test.column("user").to_numpy()[owner]
-    scores = np.full(len(chosen), np.nan)
-    known = (rows < len(users)) & (chosen < len(items))
-    scores[known] = np.einsum("ij,ij->i", users[rows[known]], items[chosen[known]])
-    # an item without training ratings has no factors: the user's mean stands for it
-    unknown = np.isnan(scores)
-    scores[unknown] = test.column("mean").to_numpy()[owner[unknown]]
-    found = batch_metrics(
-        scores, ratings, ends, on_rating_scale=np.ones(len(ends) - 1, bool), top=10,
-        relevant_from=4.0, epsilon=0.25, levels=None,
-    )  # fmt: skip
+    owner, chosen = split.test_users(), split.test_items
+    rows = numbers[owner]
+    means = np.bincount(split.users(), weights=split.ratings) / np.diff(split.ends)
+    for rank in ALS_RANKS:
+        for strength in ALS_STRENGTHS:
+            model = ALS(
+                rank=rank, maxIter=10, regParam=strength, userCol="user", itemCol="item",
+                ratingCol="rating", seed=0,
+            ).fit(train)  # fmt: skip
+            users, items = factors(model.userFactors, rank), factors(model.itemFactors, rank)
+            scores = np.full(len(chosen), np.nan)
+            known = (rows < len(users)) & (chosen < len(items))
+            scores[known] = np.einsum("ij,ij->i", users[rows[known]], items[chosen[known]])
+            # an item without training ratings has no factors: the user's mean stands for it
+            scores = np.where(np.isnan(scores), means[owner], scores)
+            yield "ALS", f"rank {rank}, {strength:g}", scores
     train.unpersist()
-    return {name: found[name] for name in MAIN}, seconds
 
 
 def factors(frame: object, rank: int) -> np.ndarray:
@@ -83,6 +100,43 @@ def factors(frame: object, rank: int) -> np.ndarray:
     return dense
 
 
+def neighbours(split: Split) -> Iterator[Candidate]:
+    model = ItemNeighbours(split)
+    for shrinkage in SHRINKAGES:
+        for k, scores in model.scores(shrinkage, NEIGHBOURS).items():
+            yield "item-kNN", f"k {k}, shrinkage {shrinkage:g}", scores
+
+
+def linear_items(split: Split) -> Iterator[Candidate]:
+    model = LinearItems(split)
+    for ridge in RIDGES:
+        yield "linear item model", f"ridge {ridge:g}", model.scores(ridge)
+
+
+def svdpp(split: Split) -> Iterator[Candidate]:
+    for width in SVDPP_FACTORS:
+        for ridge in SVDPP_RIDGES:
+            trained = svdpp_scores(
+                split, factors=width, rate=SVDPP_RATE, ridge=ridge, epochs=SVDPP_EPOCHS, seed=0
+            )
+            for epoch, scores in trained:
+                yield "SVD++", f"rank {width}, {ridge:g}, {epoch} epochs", scores
+
+
+def best(split: Split, candidates: Iterator[Candidate]) -> tuple[str, Values]:
+    """Return the candidate with the least MSD on the held-out ratings."""
+    chosen, least, shown = "", np.inf, {}
+    started = time.perf_counter()
+    for family, setting, scores in candidates:
+        values = measure(split, scores)
+        msd = float(np.nanmean(values["msd"]))
+        print(f"  {family}, {setting}: MSD {msd:.4f}, {time.perf_counter() - started:.1f} s")
+        if msd < least:
+            chosen, least, shown = f"{family}, {setting}", msd, values
+        started = time.perf_counter()
+    return chosen, shown
+
+
 def our_metrics(run: Run) -> dict[str, Values]:
     table = run.read(METRICS).orderBy("learner", "user_id").toArrow().to_pandas()
     return {
@@ -91,34 +145,44 @@ def our_metrics(run: Run) -> dict[str, Values]:
     }
 
 
+def difference(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """Return ours − theirs in percent of theirs, with its interval."""
+    found = compare_paired(ours, theirs)
+    if found.mean_difference is None or found.t_interval is None:
+        return ""
+    unit = 100.0 / float(np.nanmean(theirs))
+    low, high = found.t_interval
+    return f"{unit * found.mean_difference:+.2f} [{unit * low:+.2f}, {unit * high:+.2f}]"
+
+
+def print_table(rows: dict[str, Values], ours: str) -> None:
+    print("| | MSD | M1D | misranking | `mprank`, MSD % | M1D % | misranking % | users won |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, values in rows.items():
+        cells = [f"{np.nanmean(values[m]):.4f}" for m in MAIN]
+        if name == ours:
+            cells += [""] * (len(MAIN) + 1)
+        else:
+            cells += [difference(rows[ours][m], values[m]) for m in MAIN]
+            found = compare_paired(rows[ours]["msd"], values["msd"])
+            cells.append(f"{found.wins:,} of {found.users:,}")
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
 def compare(spark: SparkSession, path: str, kind: str, store: str) -> None:
     sets = [f"store={store}", "run_id=accuracy", f"input.path={path}", f"input.format={kind}"]
     config = load_config(str(ROOT / "conf/default.yaml"), sets)
     run = Run(spark, config.store, config.run_id)
-    seconds = {}
     for stage in pipeline(config):
-        if stage.name in ("ingest", "prepare", "features", "train", "evaluate"):
-            seconds[stage.name] = run_stage(stage, config, spark, run)["seconds"]
-    ours, test = our_metrics(run), held_out(run)
-    rivals = {}
-    for rank, strength in GRID:
-        values, fit = als_metrics(run, test, rank, strength)
-        rivals[f"ALS {rank} {strength:g}"] = values
-        print(f"  ALS rank {rank}, {strength:g}: MSD {np.nanmean(values['msd']):.4f}, {fit:.1f} s")
-    best = min(rivals, key=lambda name: float(np.nanmean(rivals[name]["msd"])))
-    print(f"  features {seconds['features']:.1f} s, train {seconds['train']:.1f} s")
-    for name, values in {**ours, best: rivals[best]}.items():
-        print(f"  {name:<16}" + "".join(f"{np.nanmean(values[m]):9.4f}" for m in MAIN))
-    for learner in ("mprank", "mprank_linear"):
-        for metric in MAIN:
-            found = compare_paired(ours[learner][metric], rivals[best][metric])
-            base = float(np.nanmean(rivals[best][metric]))
-            low, high = found.t_interval or (np.nan, np.nan)
-            print(
-                f"  {learner} − {best}, {metric}: {100 * (found.mean_difference or 0) / base:+.2f} "
-                f"% [{100 * low / base:+.2f}, {100 * high / base:+.2f}], better for "
-                f"{found.wins:,} of {found.users:,} users"
-            )
+        if stage.name in STAGES:
+            seconds = run_stage(stage, config, spark, run)["seconds"]
+            print(f"  {stage.name} {seconds:.1f} s")
+    split, numbers = read_split(run)
+    families = (neighbours(split), linear_items(split), svdpp(split), als(run, split, numbers))
+    rivals = dict(best(split, family) for family in families)
+    rows = {**rivals, **our_metrics(run)}
+    worst_first = sorted(rows, key=lambda name: -float(np.nanmean(rows[name]["msd"])))
+    print_table({name: rows[name] for name in worst_first}, "mprank")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from spark_rank.learners.mprank import ridge_of
 from spark_rank.metrics import margin_bound, stability_bound
 
 # bound -> the columns of `metrics` with the cost that it adds to, itself, and what it bounds
@@ -109,10 +110,10 @@ def _kernel_bound(
 
 
 def _trade_off(hyperparameters: str, m: int) -> float:
-    """Return C of the objective ‖w‖² + C·R̂; a fixed ridge 1/C is that of C·m/2."""
+    """Return C of the objective ‖w‖² + C·R̂, whose ridge is m/(2C)."""
     parameters = _parameters(hyperparameters)
-    C = float(parameters["C"])
-    return C if parameters["ridge"] == "per-example" else 0.5 * C * m
+    ridge = ridge_of(parameters["C"], parameters["ridge"], parameters["growth"], m)
+    return m / (2.0 * ridge)
 
 
 @lru_cache(maxsize=256)

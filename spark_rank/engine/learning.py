@@ -84,6 +84,7 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         "n_train": problem.n_train,
         "n_test": len(problem.items) - problem.n_train,
         **_if_any("excluded_feature", problem.excluded_feature),
+        **_if_any("reviewers", problem.reviewers),
         "on_rating_scale": spec.kind.on_rating_scale,
         "test_ratings": problem.ratings[problem.test],
     }

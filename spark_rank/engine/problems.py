@@ -16,7 +16,11 @@ from spark_rank.features.files import ItemFeatures
 
 @dataclass(frozen=True)
 class Problem:
-    """One user's learning problem; the first `n_train` rows are for training."""
+    """One user's learning problem; the first `n_train` rows are for training.
+
+    `reviewers` are the numbers of the reviewers whose ratings the features are, or None where all
+    users have the same features. Of these `excluded_feature` is the user's own, if there is one.
+    """
 
     user: int
     user_id: str
@@ -27,6 +31,7 @@ class Problem:
     offset: NDArray[np.float64]
     expected: NDArray[np.float64] | None
     excluded_feature: int | None
+    reviewers: NDArray[np.int32] | None = None
 
     @property
     def train(self) -> slice:
@@ -47,7 +52,11 @@ class Problem:
 def problems(
     batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
 ) -> Iterator[Problem]:
-    """Gather each user's rows of the feature files."""
+    """Gather each user's rows of the feature files.
+
+    `panel` tells which column is a user's own; where every user has other reviewers it tells
+    nothing, for they are never the user.
+    """
     items, ends = ragged(batch.column("items"))
     ratings, _ = ragged(batch.column("ratings"))
     users = batch.column("user").to_pylist()
@@ -55,13 +64,14 @@ def problems(
     sizes = batch.column("n_train").to_pylist()
     for row, user in enumerate(users):
         own = slice(ends[row], ends[row + 1])
+        reviewers = features.reviewers(user, user_ids[row])
+        X = features.rows(items[own], reviewers)
         # a reviewer's own ratings must not predict themselves: that column says nothing
-        excluded = panel.get(user)
-        X = features.matrix[items[own]].astype(np.float64)
+        excluded = panel.get(user) if reviewers is None else None
         if excluded is not None:
             X[:, excluded] = 0.0
         yield Problem(
             user, user_ids[row], items[own], ratings[own].astype(np.float64), sizes[row], X,
             np.asarray(features.offset[items[own]]),
-            features.expected_weights(items[own][: sizes[row]]), excluded,
+            features.expected_weights(items[own][: sizes[row]]), excluded, reviewers,
         )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What an item looks like to a learner: reference reviewers and the item offset."""
+"""What an item looks like to a learner: factors, reviewers' ratings or given vectors; offset."""

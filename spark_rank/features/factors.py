@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from threadpoolctl import threadpool_limits
 
 from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
+from spark_rank.features.list_columns import flat_lists
 
 _BUCKETS = 1 << 30
 _MOMENT_BYTES = 2 << 30
@@ -59,7 +60,6 @@ def sample_users(
         )
         .orderBy("draw", "user_id")
         .toArrow()
-        .combine_chunks()
     )
     return _as_arrays(chosen, n_items)
 
@@ -95,16 +95,6 @@ def learn_factors(
 
 
 def _as_arrays(chosen: pa.Table, n_items: int) -> SampledRatings:
-    def flat(name: str) -> NDArray[np.generic]:
-        column = chosen.column(name)
-        return np.asarray(pa.concat_arrays([c.flatten() for c in column.chunks]).to_numpy())
-
-    if chosen.num_rows == 0:
-        return SampledRatings(
-            np.empty(0, np.int32), np.empty(0), np.zeros(1, dtype=np.int64), n_items
-        )
-    lengths = np.concatenate([c.value_lengths().to_numpy() for c in chosen.column("items").chunks])
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return SampledRatings(
-        flat("items").astype(np.int32), flat("ratings").astype(np.float64), ends, n_items
-    )
+    items, ends = flat_lists(chosen, "items")
+    ratings, _ = flat_lists(chosen, "ratings")
+    return SampledRatings(items.astype(np.int32), ratings.astype(np.float64), ends, n_items)

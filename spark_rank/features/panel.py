@@ -6,6 +6,7 @@ as in the papers. Only training ratings are used, those of the reviewers too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,37 +16,83 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.data.blocks import training_part
+from spark_rank.features.coverage import cover
+from spark_rank.features.list_columns import flat_lists
+
+# greedy coverage chooses among so many of the most active users
+MOST_CANDIDATES = 20_000
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The reviewers in column order, their medians, and the items × reviewers matrix."""
+    """The reviewers in column order, their medians, and the items × reviewers matrix.
+
+    `missing` is what stands in a reviewer's column for an item that he or she has not rated.
+    """
 
     users: list[int]
     user_ids: list[str]
     n_train: list[int]
     medians: NDArray[np.float64]
+    missing: NDArray[np.float32]
     matrix: NDArray[np.float32]
 
 
 def most_active_panel(blocks: DataFrame, size: int, n_items: int) -> Panel:
     """Return the `size` users with the most training ratings (ties: by id)."""
-    members = (
+    return _panel(blocks, _most_active(blocks, size).collect(), n_items)
+
+
+def covering_panel(
+    blocks: DataFrame, size: int, n_items: int, most_candidates: int = MOST_CANDIDATES
+) -> Panel:
+    """Return `size` of the most active users, greedily chosen to cover what users rate.
+
+    An item counts by the number of its training ratings, a second opinion on it half as much as
+    the first, a third a third (`spark_rank.features.coverage`). Equal ones: the more active.
+    """
+    candidates = _most_active(blocks, most_candidates)
+    rated = F.slice("items", 1, F.col("n_train")).alias("items")
+    order = (F.col("n_train").desc(), "user_id")
+    columns = ("user", "user_id", "n_train")
+    table = (
+        blocks.join(F.broadcast(candidates.select("user")), "user")
+        .select(*columns, rated)
+        .orderBy(*order)
+        .toArrow()
+    )
+    items, ends = flat_lists(table, "items")
+    chosen = cover(items.astype(np.int64), ends, _demand(blocks, n_items), size)
+    return _panel(blocks, table.select(list(columns)).take(chosen).to_pylist(), n_items)
+
+
+def _most_active(blocks: DataFrame, count: int) -> DataFrame:
+    return (
         blocks.select("user", "user_id", "n_train")
         .orderBy(F.col("n_train").desc(), "user_id")
-        .limit(size)
-        .collect()
+        .limit(count)
     )
+
+
+def _demand(blocks: DataFrame, n_items: int) -> NDArray[np.int64]:
+    """Return every item's number of training ratings."""
+    counted = training_part(blocks).groupBy("item").count().toArrow()
+    demand = np.zeros(n_items, dtype=np.int64)
+    demand[counted.column("item").to_numpy()] = counted.column("count").to_numpy()
+    return demand
+
+
+def _panel(blocks: DataFrame, members: Sequence[Any], n_items: int) -> Panel:
     users = [row["user"] for row in members]
     ratings = _training_ratings(blocks, users)
     columns = np.searchsorted(np.sort(users), ratings["user"])
     columns = np.argsort(users)[columns]
-    matrix, medians = fill_matrix(
+    matrix, medians, missing = fill_matrix(
         columns, ratings["item"], ratings["rating"], (n_items, len(users))
     )
     return Panel(
         users, [row["user_id"] for row in members], [row["n_train"] for row in members],
-        medians, matrix,
+        medians, missing, matrix,
     )  # fmt: skip
 
 
@@ -54,8 +101,8 @@ def fill_matrix(
     items: NDArray[np.int64],
     ratings: NDArray[np.float64],
     shape: tuple[int, int],
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Return the filled and shifted items × reviewers matrix and each reviewer's median.
+) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float32]]:
+    """Return the filled, shifted items × reviewers matrix, the medians, and these shifted.
 
     Every reviewer has at least one rating. O(ratings log ratings + items · reviewers).
     """
@@ -63,9 +110,10 @@ def fill_matrix(
     groups = np.split(ratings[by_column], np.searchsorted(columns[by_column], range(1, shape[1])))
     medians = np.array([np.median(group) for group in groups])
     middle = (ratings.min() + ratings.max()) / 2.0
-    matrix = np.tile((medians - middle).astype(np.float32), (shape[0], 1))
+    missing = (medians - middle).astype(np.float32)
+    matrix = np.tile(missing, (shape[0], 1))
     matrix[items, columns] = ratings - middle
-    return matrix, medians
+    return matrix, medians, missing
 
 
 def _training_ratings(blocks: DataFrame, users: list[int]) -> dict[str, NDArray[Any]]:

@@ -40,6 +40,8 @@ class MPRank(KernelMachine):
         O(m² d + m³), ``online`` O(m²) a round (§2.5); ``auto`` takes the cheaper exact one.
     ridge : ``per-example`` is the paper's m/(2C); ``fixed`` is 1/C, a noise variance that does
         not grow with m.
+    growth : added to the ridge for every example, 0 by default: for features that were learned
+        from the very ratings that are fitted, and explain the more of them the more there are.
     tol, max_rounds, eta : of the on-line solver: stop when a round changes the cost by less than
         the share `tol`, or after `max_rounds`; ``eta=None`` takes the exact step
         1/(2K̃_ii + m/C), which always converges.
@@ -59,6 +61,7 @@ class MPRank(KernelMachine):
         **KERNEL_PARAMETERS,
         "solver": Choice("how to solve", options=("auto", "primal", "dual", "online")),
         "ridge": Choice("how the ridge follows from C", options=("per-example", "fixed")),
+        "growth": Real("added to the ridge for every example", at_least=0.0),
         "tol": Real("online: stop below this relative change of the cost", above=0.0),
         "max_rounds": Integer("online: most rounds over the examples", at_least=1),
         "eta": Real("online: fixed step", above=0.0, optional=True),
@@ -82,6 +85,7 @@ class MPRank(KernelMachine):
         rbf_weight: float = 1.0,
         solver: str = "auto",
         ridge: str = "per-example",
+        growth: float = 0.0,
         tol: float = 1e-4,
         max_rounds: int = 1000,
         eta: float | None = None,
@@ -94,6 +98,7 @@ class MPRank(KernelMachine):
         self.rbf_weight = rbf_weight
         self.solver = solver
         self.ridge = ridge
+        self.growth = growth
         self.tol = tol
         self.max_rounds = max_rounds
         self.eta = eta
@@ -228,8 +233,8 @@ class MPRank(KernelMachine):
         return self.solver == "primal" or d < m
 
     def _ridge(self, m: int) -> float:
-        """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m."""
-        return m / (2.0 * self.C) if self.ridge == "per-example" else 1.0 / self.C
+        """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m; and growth."""
+        return ridge_of(self.C, self.ridge, self.growth, m)
 
     def _gram(self, X: FloatArray) -> FloatArray:
         """Return the m×m kernel matrix; linear features are centred first, for their digits."""
@@ -295,6 +300,11 @@ class MPRank(KernelMachine):
             self.intercept_ -= float(mean @ self.coef_) if centred else 0.0
         elif self.kernel != "precomputed":
             self.support_ = X.copy()
+
+
+def ridge_of(C: float, ridge: str, growth: float, m: int) -> float:
+    """Return the ridge 1/C′ of a problem with m examples."""
+    return (m / (2.0 * C) if ridge == "per-example" else 1.0 / C) + growth * m
 
 
 def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:

@@ -55,8 +55,8 @@ def learn_job(
     """Distribute the feature files; return what workers need to know."""
     files = distribute_files(spark, run)
     # what the run holds counts: this command's configuration may name another kind of features
-    reviewers = run.read(PANEL).collect() if run.has(PANEL) else []
-    panel = {row["user"]: row["feature"] for row in reviewers}
+    shared = (run.record("features") or {})["settings"]["kind"] == "panel"
+    panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
     limits = Limits(
         rank_scale(run), settings.max_kernel_ratings, settings.landmarks, settings.folds
     )

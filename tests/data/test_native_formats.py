@@ -221,12 +221,12 @@ def test_letor(spark: SparkSession, tmp_path: Path) -> None:
     assert parse(spark, path, "letor") == [
         ("10", "10/244338", 2.0, None, None),
         ("10", "10/GX008-86-4444840", 0.0, None, None),
-        ("11", "11/line3", 1.0, None, None),
-        ("11", "11/line4", 1.0, None, "malformed_row"),
+        ("11", "11/train.txt:3", 1.0, None, None),
+        ("11", "11/train.txt:4", 1.0, None, "malformed_row"),
         (None, None, 1.0, None, "malformed_row"),
-        ("11", "11/line6", None, None, "unreadable_rating"),
-        ("11", "11/line7", 1.0, None, "malformed_row"),
-        ("11", "11/line8", 1.0, None, "malformed_row"),
+        ("11", "11/train.txt:6", None, None, "unreadable_rating"),
+        ("11", "11/train.txt:7", 1.0, None, "malformed_row"),
+        ("11", "11/train.txt:8", 1.0, None, "malformed_row"),
     ]
     rows = read_ratings(spark, [str(path)], InputConfig(format="letor")).rows.orderBy("row")
     vectors = [row["features"] for row in rows.collect()]
@@ -234,6 +234,24 @@ def test_letor(spark: SparkSession, tmp_path: Path) -> None:
         pytest.approx([0.0, 0.5, -0.01]), [1.0, 0.0, 2.0], [1.0, 0.0, 2.0],
     ]  # fmt: skip
     assert vectors[3] is None
+
+
+def test_letor_documents_without_a_name_are_told_apart_by_their_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def written(folder: str, name: str) -> Path:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        return write(tmp_path / folder, "1 qid:7 1:1\n", name)
+
+    def items(*files: Path) -> list[Any]:
+        return [row[1] for row in parse(spark, list(files), "letor")]
+
+    a, b = written("Fold1", "train.txt"), written("Fold1", "vali.txt.gz")
+    assert items(a, b) == ["7/train.txt:1", "7/vali.txt.gz:1"]
+    c = written("Fold2", "train.txt")
+    assert items(a, b, c) == [
+        "7/Fold1/train.txt:1", "7/Fold1/vali.txt.gz:1", "7/Fold2/train.txt:1",
+    ]  # fmt: skip
 
 
 def test_text_in_latin_1(spark: SparkSession, tmp_path: Path) -> None:

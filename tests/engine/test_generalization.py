@@ -65,6 +65,13 @@ def test_an_offset_widens_the_targets_and_a_fixed_ridge_is_another_trade_off() -
         0.3, m=11, C=C, kappa_squared=9.0, M=4.0 * (1.0 + np.sqrt(9 * C)), delta=0.1, power=2
     )
     assert_allclose(bounds(hyperparameters=hyper(C=0.5, ridge="fixed"))[0], fixed)
+    # a ridge of 2 + 11/4 is that of C = 11 / (2 · ridge)
+    C = 11 / (2 * (2.0 + 11 / 4))
+    grown = stability_bound(
+        0.3, m=11, C=C, kappa_squared=9.0, M=4.0 * (1.0 + np.sqrt(9 * C)), delta=0.1, power=2
+    )
+    grows = hyper(C=0.5, ridge="fixed", growth=0.25)
+    assert_allclose(bounds(hyperparameters=grows)[0], grown)
 
 
 @pytest.mark.parametrize(

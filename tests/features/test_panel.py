@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.features.offset import item_offsets
-from spark_rank.features.panel import fill_matrix, most_active_panel
+from spark_rank.features.panel import covering_panel, fill_matrix, most_active_panel
 
 SCHEMA = "user int, user_id string, items array<int>, ratings array<float>, n_train int"
 # users 0 and 2 tie in training ratings; user 1 has the most ratings, but few for training
@@ -38,6 +38,29 @@ def test_a_panel_larger_than_the_users_is_all_users(spark: SparkSession) -> None
     assert most_active_panel(frame(spark, BLOCKS), 99, n_items=5).matrix.shape == (5, 4)
 
 
+def test_a_covering_panel_by_training_ratings_alone(spark: SparkSession) -> None:
+    # demand: items 0, 1, 2, 3 have 2, 2, 2, 2 training ratings, item 4 none
+    panel = covering_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5)
+    # d covers three items; then a and c each add one new item and half of another
+    assert (panel.users, panel.user_ids, panel.n_train) == ([3, 0, 2], ["d", "a", "c"], [3, 2, 2])
+    assert_array_equal(panel.matrix, most_active_panel(frame(spark, BLOCKS), 3, 5).matrix)
+    # among the two most active only
+    assert covering_panel(frame(spark, BLOCKS), 3, 5, most_candidates=2).users == [3, 0]
+    rows = [
+        (0, "a", [0, 1, 2], [1.0, 2.0, 3.0], 3), (1, "b", [0, 1, 4], [1.0, 2.0, 3.0], 2),
+        (2, "c", [3, 0], [4.0, 5.0], 1), (3, "d", [3], [4.0], 1),
+    ]  # fmt: skip
+    # b's item 4 is held out: what b adds is half of items 0 and 1, as much as c's item 3
+    assert covering_panel(frame(spark, rows), 2, n_items=5).user_ids == ["a", "b"]
+    changed = [
+        (*row[:3], [*row[3][: row[4]], *[9.0] * (len(row[3]) - row[4])], row[4]) for row in rows
+    ]
+    assert_array_equal(
+        covering_panel(frame(spark, rows), 2, 5).matrix,
+        covering_panel(frame(spark, changed), 2, 5).matrix,
+    )
+
+
 def test_fill_matrix_is_what_a_loop_does() -> None:
     rng = np.random.default_rng(0)
     filled = rng.random((30, 6)) < 0.3
@@ -46,11 +69,12 @@ def test_fill_matrix_is_what_a_loop_does() -> None:
     shuffled = rng.permutation(len(items))
     items, columns = items[shuffled], columns[shuffled]
     ratings = rng.integers(1, 6, len(items)).astype(float)
-    matrix, medians = fill_matrix(columns, items, ratings, (30, 6))
+    matrix, medians, missing = fill_matrix(columns, items, ratings, (30, 6))
     middle = (ratings.min() + ratings.max()) / 2
     for j in range(6):
         own = ratings[columns == j]
         assert medians[j] == np.median(own)
+        assert missing[j] == medians[j] - middle
         for i in range(30):
             given = ratings[(columns == j) & (items == i)]
             assert matrix[i, j] == (given[0] if len(given) else medians[j]) - middle

@@ -77,10 +77,14 @@ def test_is_ridge_regression_with_a_free_intercept() -> None:
 
 @pytest.mark.parametrize("options", KERNELS[1:3])
 @pytest.mark.parametrize("ridge", ["per-example", "fixed"])
-def test_is_kernel_ridge_regression_on_centred_data(options: dict[str, Any], ridge: str) -> None:
+@pytest.mark.parametrize("growth", [0.0, 0.03])
+def test_is_kernel_ridge_regression_on_centred_data(
+    options: dict[str, Any], ridge: str, growth: float
+) -> None:
     X, y, new = sample()
     alpha = len(y) / (2 * 4.0) if ridge == "per-example" else 1 / 4.0
-    model = MPRank(4.0, ridge=ridge, **options).fit(X, y)
+    alpha += growth * len(y)
+    model = MPRank(4.0, ridge=ridge, growth=growth, **options).fit(X, y)
     gram = model._kernel()(X, X)
     H = np.eye(len(y)) - 1.0 / len(y)
     twin = KernelRidge(alpha=alpha, kernel="precomputed").fit(H @ gram @ H, y - y.mean())
@@ -250,3 +254,17 @@ def test_no_small_step_improves_the_objective(
     for _ in range(5):
         step = rng.normal(size=m) * 1e-2
         assert objective(model.dual_coef_ + step) >= least - 1e-9 * max(1.0, least)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "linear+rbf"])
+@pytest.mark.parametrize("m", [3, 40])
+def test_residuals_of_the_examples_follow_from_the_solution(kernel: str, m: int) -> None:
+    X, y, _ = sample(m=m)
+    offset = np.linspace(-1.0, 1.0, m)
+    model = MPRank(2.0, kernel=kernel, growth=0.1).fit(X, y, offset=offset)
+    residuals = model.training_residuals()
+    assert residuals is not None
+    assert_allclose(y + residuals, model.decision_function(X, offset), atol=1e-10)
+    # what does not solve the problem exactly has none
+    assert model.partial_fit(X, y, offset=offset).training_residuals() is None
+    assert MPRank(2.0, solver="online").fit(X, y).training_residuals() is None

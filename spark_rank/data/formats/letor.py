@@ -20,8 +20,9 @@ _PAIR = rf"^[0-9]{{1,6}}:{_VALUE}$"
 def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read judged documents with their feature vectors: a query is a user, its label the rating.
 
-    An item is ``<query>/<document>``; where the comment names no document, its line stands for it.
-    Features that a line leaves out are 0.
+    An item is ``<query>/<document>``; where the comment names no document, file and line stand for
+    it: ``<query>/<file>:<line>``, with as many folders before the file's name as tell it from the
+    others. Features that a line leaves out are 0.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     starts = split_starts(lines)
@@ -31,7 +32,8 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     query = F.regexp_extract(F.get("cells", F.lit(1)), r"^qid:(.*)$", 1)
     comment = F.regexp_extract("raw", "#(.*)$", 1)
     named = F.nullif(F.regexp_extract(comment, _DOCUMENT, 1), F.lit(""))
-    document = F.coalesce(named, F.concat(F.lit("line"), F.col("line")))
+    file = F.regexp_extract("source", _end_of_path(_folders_that_tell(files)), 0)
+    document = F.coalesce(named, F.concat_ws(":", file, F.col("line")))
     readable = (
         F.get("cells", F.lit(1)).startswith("qid:")
         & (F.size("pairs") > 0)
@@ -52,6 +54,19 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
         typed(rows, parts, F.col("whole"), features=F.when(F.col("whole"), _vector(numbers))),
         starts,
     )
+
+
+def _folders_that_tell(files: Sequence[str]) -> int:
+    """Return how many folders before its name tell every file from the others."""
+    parts = [file.split("/") for file in files]
+    count = 0
+    while len({tuple(path[-count - 1 :]) for path in parts}) < len(set(files)):
+        count += 1
+    return count
+
+
+def _end_of_path(folders: int) -> str:
+    return rf"([^/]*/){{{folders}}}[^/]*$"
 
 
 def _vector(numbers: Column) -> Column:

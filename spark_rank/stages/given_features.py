@@ -1,0 +1,94 @@
+"""Features that came with the data: of the format letor, or a Parquet file of the user's own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.data.filesystem import FileInfo
+from spark_rank.data.tables import BLOCKS, GIVEN_FEATURES, ITEM_FEATURES, ITEMS
+from spark_rank.engine.stage import StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.features.given import (
+    VectorFacts,
+    chunks,
+    match_vectors,
+    read_vectors,
+    scaled,
+    sorted_parts,
+    standard_scale,
+)
+from spark_rank.features.offset import item_offsets
+from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
+from spark_rank.stages.ingest_inputs import files_of
+
+_SCRATCH = "scratch/features"
+
+
+def given_files(config: Config, run: Run) -> list[FileInfo]:
+    """Return the files that `features.given` stands for; none if it is not set."""
+    path = config.features.given
+    return [] if path is None else files_of("features.given", path, run)
+
+
+def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Scale the vectors and put them in the order of the items; no rating has a part in them."""
+    vectors, facts = _matched(config, spark, run)
+    # scaling and writing are passes over the vectors of all items
+    sorted_parts(vectors, facts).write.mode("overwrite").parquet(run.path(_SCRATCH))
+    kept = spark.read.parquet(run.path(_SCRATCH))
+    scale = standard_scale(kept, facts) if config.features.given_scale == "standard" else None
+    table = scaled(kept, facts, scale).join(_offsets(config, run), "item")
+    rows = run.write(ITEM_FEATURES, sorted_parts(table, facts))
+    run.files.delete(run.path(_SCRATCH))
+    written = spark.read.parquet(run.path(ITEM_FEATURES.table))
+    offsets = written.select("item", "item_id", "offset").orderBy("item").toArrow()
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
+        matrix = _as_matrix(written, facts, Path(folder))
+        files = publish_files(run, matrix, offsets)
+        radius = squared_radius(matrix)
+    without = f", {facts.missing:,} items without: zeros" if facts.missing else ""
+    return StageResult(
+        f"{rows:,} items × {facts.width:,} given features{without}",
+        {ITEM_FEATURES.table: rows},
+        {**file_facts(files, radius), "width": facts.width, "items_without": facts.missing},
+    )
+
+
+def _matched(config: Config, spark: SparkSession, run: Run) -> tuple[DataFrame, VectorFacts]:
+    items = run.read(ITEMS).select("item", "item_id")
+    if config.features.given is None:
+        table = run.read(GIVEN_FEATURES).select("item_id", "features")
+        return match_vectors(items, table, f"table {GIVEN_FEATURES.table}")
+    key = f"features.given: {config.features.given}"
+    files = [info.path for info in given_files(config, run)]
+    for file in files:
+        if run.files.head(file, 4) != b"PAR1":
+            raise InputDataError(f"{key}: {file} is not a Parquet file")
+    return match_vectors(items, read_vectors(spark, files, key), key)
+
+
+def _offsets(config: Config, run: Run) -> DataFrame:
+    """Return ``item, offset``: 0 where an item belongs to one user, who alone has rated it."""
+    items = run.read(ITEMS).select("item", "item_id")
+    if config.features.given is None:
+        return items.select("item", F.lit(0.0).alias("offset"))
+    found = item_offsets(run.read(BLOCKS), items, config.features.offset_shrinkage)
+    return found.select("item", "offset")
+
+
+def _as_matrix(written: DataFrame, facts: VectorFacts, folder: Path) -> NDArray[np.float32]:
+    """Return the features as an array on disk, as large as it may be."""
+    matrix: NDArray[np.float32] = np.lib.format.open_memmap(
+        folder / "given.npy", mode="w+", dtype=np.float32, shape=(facts.items, facts.width)
+    )
+    for items, rows in chunks(written, facts):
+        matrix[items] = rows
+    return matrix

@@ -1,0 +1,68 @@
+"""Features of a factor model, learned from training ratings."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
+from spark_rank.engine.stage import StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.features.factors import Factors, learn_factors, most_users, sample_users
+from spark_rank.stages.feature_tables import (
+    feature_table,
+    file_facts,
+    publish_files,
+    squared_radius,
+)
+
+
+def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Learn item factors and the prior of every user."""
+    settings = config.features
+    items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
+    data = sample_users(
+        run.read(BLOCKS),
+        n_items=len(items),
+        share=settings.user_share,
+        max_ratings=settings.max_ratings,
+        max_users=most_users(settings.rank),
+        seed=config.seed,
+    )
+    if len(data.ratings) == 0:
+        raise InputDataError(
+            "features: the sample of users has no training rating: raise features.user_share or "
+            "features.max_ratings"
+        )
+    found = learn_factors(
+        data, rank=settings.rank, rounds=settings.rounds, seed=config.seed, progress=_say_round
+    )
+    offsets = items.append_column("offset", pa.array(found.offset))
+    rows = run.write(ITEM_FEATURES, feature_table(spark, found.matrix, offsets))
+    files = publish_files(run, found.matrix, offsets, found.prior)
+    return StageResult(
+        f"{rows:,} items × {settings.rank} factors from {found.n_ratings:,} training ratings of "
+        f"{found.n_users:,} users, noise {found.noise:.3f}",
+        {ITEM_FEATURES.table: rows},
+        {**file_facts(files, squared_radius(found.matrix)), **_factor_facts(found)},
+    )
+
+
+def _factor_facts(found: Factors) -> dict[str, Any]:
+    return {
+        "users": found.n_users,
+        "ratings": found.n_ratings,
+        "noise": found.noise,
+        "spread": found.spread,
+    }
+
+
+def _say_round(number: int, noise: float) -> None:
+    # a terminal's progress line is overwritten by the next
+    if number % 5 == 0:
+        print(f"[features] round {number}, noise {noise:.4f}", file=sys.stderr, flush=True)

@@ -1,0 +1,122 @@
+"""Features that are other users' ratings: one panel for all, or reviewers drawn for every user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config, FeaturesConfig
+from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS, PANEL, REVIEWER_RATINGS
+from spark_rank.engine.stage import StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.features.offset import item_offsets
+from spark_rank.features.panel import covering_panel, most_active_panel
+from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
+from spark_rank.stages.feature_tables import (
+    feature_table,
+    file_facts,
+    panel_table,
+    publish_files,
+    squared_radius,
+)
+
+
+def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Choose the panel that all users share, and fill its matrix."""
+    settings = config.features
+    blocks = run.read(BLOCKS)
+    offsets = _offsets(settings, run).orderBy("item").toArrow()
+    choose = covering_panel if settings.panel_choice == "coverage" else most_active_panel
+    panel = choose(blocks, settings.panel_size, len(offsets))
+    reviewers = panel_table(
+        spark, panel.users, panel.user_ids, panel.n_train, panel.medians, panel.missing
+    )
+    members = run.write(PANEL, reviewers)
+    rows = run.write(ITEM_FEATURES, feature_table(spark, panel.matrix, offsets))
+    files = publish_files(run, panel.matrix, offsets)
+    return StageResult(
+        f"{rows:,} items × {members:,} reference reviewers",
+        {PANEL.table: members, ITEM_FEATURES.table: rows},
+        file_facts(files, squared_radius(panel.matrix)),
+    )
+
+
+def reference_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Collect the pool that every user's reviewers are drawn from."""
+    settings = config.features
+    group = activity_group(run.read(BLOCKS), settings.reference_min, settings.reference_max)
+    collected = collect_pool(
+        group,
+        most_reviewers=settings.reference_pool,
+        size=settings.reference_size,
+        all_ratings=settings.reference_ratings == "all",
+        seed=config.seed,
+    )
+    _check_group(settings, collected)
+    offsets = _offsets(settings, run)
+    no_features = F.lit(None).cast("array<float>").alias("features")
+    pool = collected.pool
+    tables = {
+        PANEL.table: run.write(PANEL, _pool_table(spark, collected)),
+        REVIEWER_RATINGS.table: run.write(REVIEWER_RATINGS, _values(spark, run, collected)),
+        ITEM_FEATURES.table: run.write(ITEM_FEATURES, offsets.select("*", no_features)),
+    }
+    in_order = offsets.orderBy("item").toArrow()
+    empty = np.empty((len(in_order), 0), dtype=np.float32)
+    files = publish_files(run, empty, in_order, pool=pool)
+    return StageResult(
+        f"{_drawn(collected)}: {len(pool.ratings):,} ratings",
+        tables,
+        # every feature is at most the greatest value: no user's items are farther out
+        {
+            **file_facts(files, pool.size * collected.greatest_value**2),
+            "group": collected.group_size,
+            "reviewers": len(pool.users),
+        },
+    )
+
+
+def _offsets(settings: FeaturesConfig, run: Run) -> DataFrame:
+    items = run.read(ITEMS).select("item", "item_id")
+    return item_offsets(run.read(BLOCKS), items, settings.offset_shrinkage)
+
+
+def _check_group(settings: FeaturesConfig, collected: CollectedPool) -> None:
+    if collected.group_size < 2:
+        raise InputDataError(
+            f"features: {collected.group_size} users have from {settings.reference_min or 1} to "
+            f"{settings.reference_max or 'any number of'} ratings, which is too few to draw "
+            "reviewers from: change features.reference_min or features.reference_max"
+        )
+
+
+def _drawn(collected: CollectedPool) -> str:
+    pool, group = collected.pool, collected.group_size
+    whole = "all" if len(pool.users) == group else f"{len(pool.users):,}"
+    of_group = f"{whole} of {group:,} users"
+    if pool.size > len(pool.users):
+        return f"reviewers are {of_group}, for features.reference_size is {pool.size:,}"
+    return f"{pool.size:,} reviewers for every user, drawn from {of_group}"
+
+
+def _pool_table(spark: SparkSession, collected: CollectedPool) -> DataFrame:
+    pool = collected.pool
+    return panel_table(
+        spark, pool.users.tolist(), collected.user_ids, collected.n_train, collected.medians,
+        pool.missing,
+    )  # fmt: skip
+
+
+def _values(spark: SparkSession, run: Run, collected: CollectedPool) -> DataFrame:
+    """Return the pool's ratings, a row each, in the order of reviewers and items."""
+    pool = collected.pool
+    numbers = np.repeat(np.arange(len(pool.users), dtype=np.int32), np.diff(pool.ends))
+    columns: dict[str, Any] = {"feature": numbers, "item": pool.items, "value": pool.ratings}
+    values = spark.createDataFrame(pa.table(columns))
+    items = run.read(ITEMS).select("item", "item_id")
+    return values.join(F.broadcast(items), "item")
