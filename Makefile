@@ -9,6 +9,8 @@ JRE_LOCK := conf/requirements-jre.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
 ARGS ?=
+# processes that run tests, each with a Spark of its own; 0: in the process itself
+WORKERS ?= 2
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
 
@@ -41,8 +43,8 @@ $(STAMP): $(LOCK) pyproject.toml
 run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=value" changes it
 	@$(PY) -m spark_rank pipeline --config $(CONFIG) $(ARGS)
 
-test: setup ## run the tests; ARGS="-k name" selects
-	@$(PY) -m pytest $(ARGS)
+test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-slow: setup ## run the tests that take long, most of them on real data if it is there
 	@$(PY) -m pytest -m slow $(ARGS)

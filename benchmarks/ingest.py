@@ -1,86 +1,133 @@
-"""Ingest of Netflix's native text against Spark reading, splitting, sorting and writing it.
+"""Text to blocks at any size: `ingest` and `prepare` of Netflix's native text beside plain Spark.
 
-Generated ratings are written as combined files; `ingest` makes checked ratings, dictionaries,
-quarantine and rating scale of them. The baseline is what Spark alone needs to read the text, split
-each line, sort by user and write Parquet: no movie, no check, no numbers. Both are run in the same
-session, the baseline first, after a warm-up.
+Generated ratings are written as combined files (`netflix_text`). The baseline is what Spark alone
+needs to read the text, split each line, sort by user and write Parquet: no movie, no check, no
+numbers, no blocks. All run in the same session of two cores, after a warm-up on 100,000 ratings.
+CPU seconds are those of the JVM and its Python workers: other work on the machine stretches the
+wall clock, but hardly these.
 
 Run: ``python benchmarks/ingest.py [ratings] [folder]`` (1,000,000; a temporary folder). A folder
-that holds the generated text already is used again.
+that holds the generated text already is used again. On a quiet machine with two cores a hundred
+million take about ten minutes, and 8 GB of disk.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from netflix_text import write_netflix_text
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.config import Config, InputConfig, SynthesizeConfig
+from spark_rank.config import Config, InputConfig
 from spark_rank.engine.session import spark_session
+from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.stages.ingest import ingest
-from spark_rank.stages.synthesize import generated_ratings, netflix_text
+from spark_rank.stages.prepare import prepare
 
-MOVIES = 17_770
-# a user of the generated population rates 198 on average, as Netflix's do
-RATINGS_PER_USER = 198
+WARM = 100_000
 SETTINGS = {
     "spark.master": "local[2]",
-    "spark.driver.memory": "6g",
+    "spark.driver.memory": "4g",
     "spark.ui.enabled": "true",
     "spark.ui.port": "0",
     "spark.ui.liveUpdate.period": "0",
 }
+_TICK = os.sysconf("SC_CLK_TCK")
 
 
-class PeakMemory:
-    """Samples the resident memory of the JVM below this process."""
+@dataclass
+class Cost:
+    """What a piece of work took; memory in GB, skew as slowest task over the median one."""
 
-    def __init__(self) -> None:
-        self.gigabytes = 0.0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    jvm: float = 0.0
+    worker: float = 0.0
+    skew: float = 1.0
+
+    def line(self, name: str, plain: Cost) -> str:
+        """Return the cost as a line of the table."""
+        return (
+            f"  {name:<18}{self.seconds:9.1f}{self.seconds / plain.seconds:8.2f}"
+            f"{self.cpu:9.1f}{self.cpu / plain.cpu:8.2f}{self.jvm:8.2f}{self.worker:9.2f}"
+            f"{self.skew:8.2f}"
+        )
+
+
+class Meter:
+    """Samples the processes below this one while work is done."""
+
+    def __init__(self, cost: Cost) -> None:
+        self.cost = cost
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> PeakMemory:
+    def __enter__(self) -> Meter:
+        self._started, self._cpu = time.perf_counter(), cpu_seconds()
         self._thread.start()
         return self
 
     def __exit__(self, *ended: object) -> None:
         self._done.set()
         self._thread.join()
+        self.cost.seconds = time.perf_counter() - self._started
+        self.cost.cpu = cpu_seconds() - self._cpu
 
     def _sample(self) -> None:
-        while not self._done.wait(0.5):
-            self.gigabytes = max(self.gigabytes, _jvm_gigabytes())
+        while not self._done.wait(0.25):
+            for name, size in _resident():
+                if name == "java":
+                    self.cost.jvm = max(self.cost.jvm, size)
+                elif name.startswith("python"):
+                    self.cost.worker = max(self.cost.worker, size)
 
 
-def _jvm_gigabytes() -> float:
-    """Return the resident memory of the Java processes that this one started."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    total = 0
+def cpu_seconds() -> float:
+    """Return the CPU seconds of the processes below this one, those that have ended too."""
+    ticks = 0
+    for process in _below(os.getpid()):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / _TICK
+
+
+def _below(process: int) -> Iterator[int]:
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        children = [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    except OSError:
+        return
     for child in children:
-        status = Path(f"/proc/{child}/status").read_text()
-        if "Name:\tjava" in status:
-            total += int(status.split("VmRSS:")[1].split()[0])
-    return total / 2**20
+        yield child
+        yield from _below(child)
 
 
-def generate(spark: SparkSession, ratings: int, path: str) -> None:
-    users = max(2, ratings // RATINGS_PER_USER)
-    made = SynthesizeConfig(users=users, items=MOVIES, median_ratings=96.0)
-    netflix_text(generated_ratings(Config(synthesize=made), spark)).write.text(path)
+def _resident() -> Iterator[tuple[str, float]]:
+    """Yield name and resident GB of the processes below this one."""
+    for process in _below(os.getpid()):
+        try:
+            status = Path(f"/proc/{process}/status").read_text()
+        except OSError:
+            continue
+        if "VmRSS:" in status:
+            size = int(status.split("VmRSS:")[1].split()[0]) / 2**20
+            yield status.split()[1], size
 
 
-def baseline(spark: SparkSession, text: str, out: str) -> float:
-    started = time.perf_counter()
+def baseline(spark: SparkSession, text: str, out: str) -> None:
     fields = F.split("value", ",")
     lines = spark.read.text(text).select(
         F.get(fields, F.lit(0)).alias("user"),
@@ -88,66 +135,105 @@ def baseline(spark: SparkSession, text: str, out: str) -> float:
         F.get(fields, F.lit(2)).alias("date"),
     )
     lines.sort("user").write.mode("overwrite").parquet(out)
-    return time.perf_counter() - started
 
 
-def measured(spark: SparkSession, text: str, store: str, name: str) -> tuple[float, DataFrame]:
-    config = Config(store=store, run_id=name, input=InputConfig(path=text, format="netflix"))
-    run = Run(spark, store, name)
+def stage_work(name: str, config: Config, run: Run) -> Callable[[], None]:
+    stage = {"ingest": ingest, "prepare": prepare}[name]
+
+    def work() -> None:
+        result: StageResult = stage(config, run.spark, run)
+        record = {"fingerprint": "", "message": result.message}
+        run.write_record(name, {**record, "tables": result.tables, "facts": result.facts})
+        print(f"  {name}: {result.message}", flush=True)
+
+    return work
+
+
+def measured(spark: SparkSession, name: str, work: Callable[[], None]) -> Cost:
+    cost = Cost()
     spark.sparkContext.setJobGroup(name, name)
-    started = time.perf_counter()
-    result = ingest(config, spark, run)
-    seconds = time.perf_counter() - started
-    print(f"  {result.message}")
-    return seconds, spark.read.parquet(run.path("ratings"))
+    with Meter(cost):
+        work()
+    cost.skew = skew(spark, name)
+    return cost
 
 
-def skew(spark: SparkSession, group: str) -> str:
+def skew(spark: SparkSession, group: str) -> float:
     """Return the greatest max/median of task times over the group's stages of 3 tasks or more."""
     tracker = spark.sparkContext.statusTracker()
-    store = spark.sparkContext._jsc.sc().statusStore()
-    ratios = []
+    ratios = [1.0]
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info else []:
-            times = _task_times(spark, store, stage)
+            times = _task_times(spark, stage)
             # what takes no time at all is not worth balancing
-            if len(times) >= 3 and max(times) > 500:
+            if len(times) >= 3 and max(times) > 1_000:
                 ratios.append(max(times) / max(1.0, statistics.median(times)))
-    return f"{max(ratios):.2f}" if ratios else "(no stage is long enough)"
+    return max(ratios)
 
 
-def _task_times(spark: SparkSession, store: object, stage: int) -> list[float]:
-    tasks = store.taskList(stage, 0, 100_000)  # type: ignore[attr-defined]
+def _task_times(spark: SparkSession, stage: int) -> list[float]:
+    store = spark.sparkContext._jsc.sc().statusStore()
+    tasks = store.taskList(stage, 0, 100_000)
     listed = spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(tasks)  # type: ignore[union-attr]
     return [float(task.duration().get()) for task in listed if task.duration().isDefined()]
 
 
-def main(ratings: int, folder: str) -> None:
+def data_bytes(folder: str) -> int:
+    path = Path(folder.removeprefix("file:"))
+    return sum(file.stat().st_size for file in path.rglob("*.parquet"))
+
+
+def both_stages(
+    spark: SparkSession, ratings: int, folder: str, name: str
+) -> tuple[Run, list[Cost]]:
     text = f"{folder}/netflix-{ratings}"
-    with spark_session("ingest benchmark", SETTINGS) as spark:
+    config = Config(
+        store=f"{folder}/store", run_id=name, input=InputConfig(path=text, format="netflix")
+    )
+    run = Run(spark, config.store, name)
+    stages = ("ingest", "prepare")
+    return run, [measured(spark, f"{s} {name}", stage_work(s, config, run)) for s in stages]
+
+
+def report(plain: Cost, stages: list[Cost], run: Run, rows: int) -> None:
+    made, prepared = stages
+    both = Cost(
+        made.seconds + prepared.seconds,
+        made.cpu + prepared.cpu,
+        *(max(getattr(c, k) for c in stages) for k in ("jvm", "worker", "skew")),
+    )
+    print(
+        f"  {'':<18}{'seconds':>9}{'ratio':>8}{'CPU s':>9}{'ratio':>8}{'JVM GB':>8}"
+        f"{'worker':>9}{'skew':>8}"
+    )
+    parts = {"baseline": plain, "ingest": made, "prepare": prepared, "text to blocks": both}
+    for name, cost in parts.items():
+        print(cost.line(name, plain))
+    for table in ("ratings", "blocks"):
+        size = data_bytes(run.path(table))
+        print(f"  {table}: {size / 1e6:,.0f} MB, {size / rows:.2f} bytes per rating")
+    print(f"  {both.seconds / rows * 1e6:.2f} s and {both.cpu / rows * 1e6:.2f} CPU s per million")
+
+
+def main(ratings: int, folder: str) -> None:
+    for size in (WARM, ratings):
+        text = Path(folder, f"netflix-{size}")
         if not Path(text, "_SUCCESS").exists():
-            generate(spark, ratings, text)
-        size = sum(file.stat().st_size for file in Path(text).glob("part-*")) / 1e6
-        print(f"{ratings:,} ratings wanted, {size:,.0f} MB of text")
-        small = f"{folder}/netflix-warm"
-        if not Path(small).exists():
-            generate(spark, 20_000, small)
-        baseline(spark, small, f"{folder}/out")
-        measured(spark, small, f"{folder}/store", f"warm{os.getpid()}")
-        with PeakMemory() as plain_memory:
-            plain = baseline(spark, text, f"{folder}/out")
-        with PeakMemory() as memory:
-            name = f"run{os.getpid()}"
-            seconds, kept = measured(spark, text, f"{folder}/store", name)
-        rows = kept.count()
-        print(f"  baseline {plain:8.1f} s   {plain / rows * 1e6:6.2f} s per million")
-        print(f"  ingest   {seconds:8.1f} s   {seconds / rows * 1e6:6.2f} s per million")
-        print(f"  ratio    {seconds / plain:8.2f}")
-        print(f"  JVM      {memory.gigabytes:8.2f} GB (baseline {plain_memory.gigabytes:.2f} GB)")
-        workers = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"  driver's Python {workers:.2f} GB; no Python worker takes part")
-        print(f"  slowest task over the median {skew(spark, name)}")
+            started = time.perf_counter()
+            write_netflix_text(text, size)
+            print(f"{size:,} ratings generated in {time.perf_counter() - started:.0f} s")
+    size = sum(file.stat().st_size for file in text.glob("part-*")) / 1e6
+    print(f"{ratings:,} ratings wanted, {size:,.0f} MB of text", flush=True)
+    with spark_session("ingest benchmark", SETTINGS) as spark:
+        out = f"{folder}/out"
+        baseline(spark, f"{folder}/netflix-{WARM}", out)
+        both_stages(spark, WARM, folder, f"warm{os.getpid()}")
+        plain = measured(spark, "baseline", lambda: baseline(spark, str(text), out))
+        print(f"  baseline: {plain.seconds:.1f} s", flush=True)
+        run, stages = both_stages(spark, ratings, folder, f"run{os.getpid()}")
+        rows = spark.read.parquet(run.path("ratings")).count()
+        report(plain, stages, run, rows)
 
 
 if __name__ == "__main__":

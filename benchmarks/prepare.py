@@ -2,8 +2,9 @@
 
 Generated, Netflix-shaped ratings (17,770 items) are put where `ingest` leaves them. The baseline
 groups them by user and writes the lists: no order, no split, no profile. Both are run in the same
-session after a warm-up; CPU seconds are those of the JVM, for other work on the machine stretches
-the wall clock. Then the columns of the blocks are written in other encodings and orders.
+session after a warm-up; CPU seconds are those of the JVM and its workers, for other work on the
+machine stretches the wall clock. Then the columns of the blocks are written in other encodings and
+orders.
 
 Run: ``python benchmarks/prepare.py [ratings] [folder]`` (1,000,000; a temporary folder). A folder
 that holds the ratings already is used again.
@@ -11,15 +12,14 @@ that holds the ratings already is used again.
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from ingest import MOVIES, RATINGS_PER_USER, SETTINGS
+from ingest import SETTINGS, cpu_seconds, data_bytes
+from netflix_text import MOVIES, RATINGS_PER_USER
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -77,9 +77,9 @@ def baseline(run: Run) -> None:
 def measured(name: str, run: Run, work: Callable[[], object]) -> None:
     run.spark.sparkContext.setJobGroup(name, name)
     rows = run.read(RATINGS).count()
-    started, cpu = time.perf_counter(), _jvm_cpu()
+    started, cpu = time.perf_counter(), cpu_seconds()
     work()
-    seconds, cpu = time.perf_counter() - started, _jvm_cpu() - cpu
+    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     print(
         f"  {name:<16}{seconds:8.1f} s {seconds / rows * 1e6:7.2f} s and {cpu / rows * 1e6:5.2f} "
         f"CPU s per million; slowest task over the median {skew(run.spark, name)}"
@@ -99,21 +99,6 @@ def _task_times(spark: SparkSession, store: object, stage: int) -> list[float]:
     tasks = store.taskList(stage, 0, 100_000)  # type: ignore[attr-defined]
     listed = spark._jvm.scala.jdk.javaapi.CollectionConverters.asJava(tasks)  # type: ignore[union-attr]
     return [float(task.duration().get()) for task in listed if task.duration().isDefined()]
-
-
-def _jvm_cpu() -> float:
-    """Return the CPU seconds of the processes that this one started."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    ticks = 0
-    for child in children:
-        fields = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def data_bytes(folder: str) -> int:
-    path = Path(folder.removeprefix("file:"))
-    return sum(file.stat().st_size for file in path.rglob("*.parquet"))
 
 
 def encodings(run: Run) -> None:

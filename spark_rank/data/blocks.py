@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.splits import goes_by_time, presentation
+from spark_rank.data.contracts import ddl
+from spark_rank.data.packed_blocks import (
+    BLOCK_COLUMNS,
+    PACKED_COLUMNS,
+    BlockJob,
+    arrange_blocks,
+    pack_users,
+)
+from spark_rank.data.splits import goes_by_time, split_keys
 
 
 def user_blocks(
@@ -16,39 +28,36 @@ def user_blocks(
 
     Order and split follow from a hash of (seed, user id, item id), and of time for the splits by
     time: no partitioning, retry or re-run can change them, nor other users and items that come or
-    go; and no (user, item) is on both sides. `items` is joined to every rating: mark it for
-    broadcast if it is short. The ratings are shuffled once: each partition is a bucket, in the
-    order of the users where groups are made by sorting (`write_settings`).
+    go; and no (user, item) is on both sides. Users are packed where their ratings are, and the
+    packed rows shuffled once: each partition is a bucket, in the order of the users. Ratings in
+    the order of users, as `ingest` leaves them, are packed without sorting; any other order gives
+    the same blocks. Every worker holds eight bytes per item.
     """
-    item_keys = items.select("item", F.xxhash64("item_id").alias("item_key"))
+    spark = ratings.sparkSession
     with_time = settings.timestamps or goes_by_time(settings)
-    columns = ["item_key", "item", "rating", *(["timestamp"] if with_time else [])]
-    # the users' ids travel among the ratings: a join of its own would be another shuffle
+    columns = ["user", "item", "rating", *(["timestamp"] if with_time else [])]
+    packed = ratings.select(*columns).mapInArrow(pack_users, ddl(PACKED_COLUMNS))
+    # the users' ids travel among the packed rows: a join of its own would be another shuffle
+    named = users.select("user", "user_id", F.xxhash64("user_id").alias("user_key"))
     rows = (
-        ratings.join(item_keys, "item")
-        .select("user", *columns)
-        .unionByName(users.select("user", "user_id"), allowMissingColumns=True)
+        packed.unionByName(named, allowMissingColumns=True)
         .withColumn("bucket", bucket_number(settings.buckets))
         .repartitionById(settings.buckets, "bucket")
+        .sortWithinPartitions("user", F.col("user_id").desc_nulls_last())
     )
-    entry = F.when(F.col("item").isNotNull(), F.struct(*columns))
-    grouped = rows.groupBy("bucket", "user").agg(
-        F.collect_list(entry).alias("entries"), F.max("user_id").alias("user_id")
+    job = BlockJob(
+        settings, split_keys(spark, seed), spark.sparkContext.broadcast(_item_keys(items))
     )
-    entries, n_train = presentation(F.col("entries"), F.xxhash64("user_id"), settings, seed)
-    arranged = grouped.where(F.size("entries") > 0).withColumns(
-        {"entries": entries, "n_train": n_train}
-    )
-    no_times = F.lit(None).cast("array<bigint>")
-    return arranged.select(
-        "user",
-        "user_id",
-        F.col("entries.item").alias("items"),
-        F.col("entries.rating").alias("ratings"),
-        (F.col("entries.timestamp") if settings.timestamps else no_times).alias("timestamps"),
-        "n_train",
-        "bucket",
-    )
+    return rows.mapInArrow(partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS))
+
+
+def _item_keys(items: DataFrame) -> NDArray[np.int64]:
+    """Return the hash of every item's id by its number."""
+    found = items.select("item", F.xxhash64("item_id").alias("item_key")).toArrow()
+    numbers = found.column("item").to_numpy()
+    keys = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    keys[numbers] = found.column("item_key").to_numpy()
+    return keys
 
 
 def bucket_number(buckets: int) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
@@ -77,36 +77,3 @@ def allowed_ratings(settings: InputConfig) -> tuple[tuple[float, ...], float, fl
         low = min(levels) if low is None else low
         high = max(levels) if high is None else high
     return levels, -math.inf if low is None else low, math.inf if high is None else high
-
-
-def mark_duplicates(ratings: DataFrame, policy: str = "latest") -> DataFrame:
-    """Add `kept_rating`, and `reason`: null for a rating that counts, else `DUPLICATE`.
-
-    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
-    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
-    ``reject`` lets none count. The order is total up to rows that are equal in every value: any
-    partitioning gives the same. One sort by user; the result is in the order of user and item.
-    """
-    time, rating = F.col("timestamp"), F.col("rating")
-    if policy == "first":
-        order = (time.asc_nulls_last(), rating.asc())
-    else:
-        order = (time.desc_nulls_last(), rating.desc())
-    # not by user and item: a window is costly to open, and most would hold one row
-    of_user = Window.partitionBy("user").orderBy("item", *order)
-    repeated = F.lag("item").over(of_user) == F.col("item")
-    kept_rating = rating
-    if policy == "reject":
-        repeated = F.coalesce(repeated, F.lit(False)) | F.coalesce(
-            F.lead("item").over(of_user) == F.col("item"), F.lit(False)
-        )
-    if policy == "mean":
-        # summed in that order, for the sum of doubles depends on it
-        pair = Window.partitionBy("user", "item").orderBy(*order)
-        all_of_pair = pair.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-        kept_rating = F.avg("rating").over(all_of_pair)
-    return ratings.select(
-        "*",
-        kept_rating.alias("kept_rating"),
-        F.when(repeated, F.lit(DUPLICATE)).alias("reason"),
-    )

@@ -24,12 +24,16 @@ def find_scale(ratings: DataFrame, cuts: Sequence[float]) -> tuple[list[Level], 
     from c1 to c2, and so on, each with its middle as rating; an outermost one ends at the least or
     greatest rating. One or two passes over one column.
     """
+    levels = [] if cuts else _distinct_levels(ratings)
+    if levels:
+        ends_of_levels = {"low": levels[0][1], "high": levels[-1][1], "levels": len(levels)}
+        return levels, {"kind": "levels", **ends_of_levels}
     ends = ratings.agg(F.min("rating"), F.max("rating")).head()
     low, high = ends or (None, None)
     if low is None or high is None:
         return [], {"kind": "continuous", "low": None, "high": None, "levels": 0}
-    levels = _cut_levels(ratings, cuts, low, high) if cuts else _distinct_levels(ratings)
-    kind = "cut" if cuts else "levels" if levels else "continuous"
+    levels = _cut_levels(ratings, cuts, low, high) if cuts else []
+    kind = "cut" if cuts else "continuous"
     return levels, {"kind": kind, "low": low, "high": high, "levels": len(levels)}
 
 

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import math
+from fractions import Fraction
+from typing import NamedTuple
 
-from pyspark.sql import Column
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 
+IntArray = NDArray[np.int64]
+
 # splits that go by time: their ratings need one
 _BY_TIME = ("temporal", "leave_last")
+
+_P1, _P2, _P3 = (
+    np.uint64(0x9E3779B185EBCA87),
+    np.uint64(0xC2B2AE3D27D4EB4F),
+    np.uint64(0x165667B19E3779F9),
+)
+_P4, _P5 = np.uint64(0x85EBCA77C2B2AE63), np.uint64(0x27D4EB2F165667C5)
+
+
+class SplitKeys(NamedTuple):
+    """What the hashes of a seed begin with: that of the order and that of the fold."""
+
+    order: int
+    fold: int
+
+
+def split_keys(spark: SparkSession, seed: int) -> SplitKeys:
+    """Return the keys of a seed."""
+    hashes = [F.xxhash64(F.lit(seed), F.lit(name)) for name in ("split", "fold")]
+    row = spark.range(1).select(*hashes).head()
+    assert row is not None
+    return SplitKeys(row[0], row[1])
 
 
 def goes_by_time(settings: PrepareConfig) -> bool:
@@ -19,13 +48,19 @@ def goes_by_time(settings: PrepareConfig) -> bool:
 
 
 def presentation(
-    entries: Column, user_key: Column, settings: PrepareConfig, seed: int
-) -> tuple[Column, Column]:
-    """Return a user's entries, those for training first, and the number of these.
+    ends: IntArray,
+    user_keys: IntArray,
+    item_keys: IntArray,
+    items: NDArray[np.int32],
+    times: IntArray,
+    settings: PrepareConfig,
+    keys: SplitKeys,
+) -> tuple[IntArray, IntArray]:
+    """Return the places of the users' ratings, those for training first, and how many train.
 
-    An entry is a struct with `item_key`, `item` and `rating`, and `timestamp` where it is needed
-    or kept. The order is that of a hash of (seed, user key, item key), for splits by time that of
-    time, ties by hash; in both parts. It depends on nothing but the user's own ratings. The parts:
+    The ratings of user u are those from ``ends[u]`` to ``ends[u + 1]``. The order is that of a
+    hash of (seed, user key, item key), for splits by time that of time, ties by hash; in both
+    parts. It depends on nothing but the user's own ratings. The parts:
 
     * ``random``: the first `train_share` in that order;
     * ``temporal``: the earliest `train_share`;
@@ -37,57 +72,101 @@ def presentation(
     Whatever the split, a user's first rating trains: who has one rating has nothing held out.
     O(n log n) for n ratings.
     """
-    ordered = F.sort_array(
-        F.transform(entries, lambda entry: _sortable(entry, user_key, settings, seed))
-    )
-    size = F.size(entries)
+    sizes = np.diff(ends)
+    by_time = times if goes_by_time(settings) else np.empty(0, np.int64)
+    order = _sorted_by_hash(ends, user_keys, item_keys, items, by_time, keys.order)
     if settings.split == "k_fold":
-        held_out = _fold_start(user_key, settings, seed)
-        return _held_out_last(ordered, held_out, settings), _fold_training(size, held_out, settings)
+        starts = _hashes(user_keys, keys.fold) % settings.folds
+        starts = (settings.fold - 1 + starts) % settings.folds
+        held_out = -(-(sizes - starts) // settings.folds)
+        _hold_out(order, ends, starts, settings.folds)
+        return order, np.maximum(1, sizes - np.maximum(0, held_out))
     if settings.split == "leave_last":
-        return ordered, F.greatest(F.lit(1), size - settings.leave_last).cast("int")
-    return ordered, training_size(size, settings.train_share)
+        return order, np.maximum(1, sizes - settings.leave_last)
+    return order, training_sizes(sizes, settings.train_share)
 
 
-def training_size(size: Column, train_share: float) -> Column:
-    """Return how many of `size` ratings train: the share, rounded up, but one left to test.
+def training_sizes(sizes: IntArray, train_share: float) -> IntArray:
+    """Return how many of `sizes` ratings train: the share, rounded up, but one left to test.
 
     A user with a single rating trains on it; a share of 1 keeps nothing for testing.
     """
-    # in decimals, for 0.55 · 200 is a little more than 110 in doubles
-    exact = size.cast("decimal(12, 0)") * F.lit(Decimal(repr(train_share))).cast("decimal(20, 16)")
-    share = F.ceil(exact).cast("int")
     if train_share >= 1.0:
-        return size.cast("int")
-    return F.greatest(F.lit(1), F.least(share, size - 1)).cast("int")
+        return sizes.copy()
+    # in fractions, for 0.55 · 200 is a little more than 110 in doubles
+    share = Fraction(repr(train_share))
+    different, places = np.unique(sizes, return_inverse=True)
+    parts = [max(1, min(math.ceil(share * n), n - 1)) for n in different.tolist()]
+    return np.array(parts, np.int64)[places]
 
 
-def _sortable(entry: Column, user_key: Column, settings: PrepareConfig, seed: int) -> Column:
-    """Return the entry with what it is sorted by in front."""
-    order = F.xxhash64(F.lit(seed), F.lit("split"), user_key, entry["item_key"])
-    time = entry["timestamp"].alias("timestamp")
-    values = [order.alias("order"), entry["item"].alias("item"), entry["rating"].alias("rating")]
-    if goes_by_time(settings):
-        return F.struct(time, *values)
-    return F.struct(*values, time) if settings.timestamps else F.struct(*values)
+@njit(cache=True)
+def _hash_long(value: int, seed: int) -> int:
+    """Return XXH64 of eight bytes: what Spark's ``xxhash64`` makes of a bigint."""
+    found = np.uint64(seed) + _P5 + np.uint64(8)
+    found ^= _rotated(np.uint64(value) * _P2, 31) * _P1
+    found = _rotated(found, 27) * _P1 + _P4
+    found = (found ^ (found >> np.uint64(33))) * _P2
+    found = (found ^ (found >> np.uint64(29))) * _P3
+    mixed: int = np.int64(found ^ (found >> np.uint64(32)))  # type: ignore[assignment]
+    return mixed
 
 
-def _fold_start(user_key: Column, settings: PrepareConfig, seed: int) -> Column:
-    """Return the first position that the fold holds out, from 0 to `folds` - 1."""
-    shift = F.pmod(F.xxhash64(F.lit(seed), F.lit("fold"), user_key), F.lit(settings.folds))
-    return F.pmod(F.lit(settings.fold - 1) + shift, F.lit(settings.folds)).cast("int")
+@njit(cache=True)
+def _rotated(value: np.uint64, bits: int) -> np.uint64:
+    return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
 
 
-def _held_out_last(ordered: Column, start: Column, settings: PrepareConfig) -> Column:
-    folds = F.lit(settings.folds)
-    training = F.filter(ordered, lambda _, position: F.pmod(position, folds) != start)
-    return F.concat(
-        training, F.filter(ordered, lambda _, position: F.pmod(position, folds) == start)
-    )
+@njit(cache=True)
+def _hashes(values: IntArray, seed: int) -> IntArray:
+    found = np.empty(len(values), np.int64)
+    for i in range(len(values)):
+        found[i] = _hash_long(values[i], seed)
+    return found
 
 
-def _fold_training(size: Column, start: Column, settings: PrepareConfig) -> Column:
-    # rounded up, and none where the fold begins behind the last rating
-    beyond = size - start + F.lit(settings.folds - 1)
-    held_out = F.floor(beyond / F.lit(settings.folds))
-    return F.greatest(F.lit(1), size - held_out).cast("int")
+@njit(cache=True)
+def _sorted_by_hash(
+    ends: IntArray,
+    user_keys: IntArray,
+    item_keys: IntArray,
+    items: NDArray[np.int32],
+    times: IntArray,
+    seed: int,
+) -> IntArray:
+    """Return the places of every user's ratings by hash, or by time and hash; ties by item."""
+    order = np.empty(ends[-1], np.int64)
+    for user in range(len(ends) - 1):
+        first, last = ends[user], ends[user + 1]
+        hashes = np.empty(last - first, np.int64)
+        of_user = _hash_long(user_keys[user], seed)
+        for place in range(first, last):
+            hashes[place - first] = _hash_long(item_keys[place], of_user)
+        own = np.argsort(hashes)
+        for i in range(1, len(own)):
+            # two items of one hash may never be seen, but must not depend on who came first
+            k = i
+            while (
+                k > 0
+                and hashes[own[k]] == hashes[own[k - 1]]
+                and items[first + own[k]] < items[first + own[k - 1]]
+            ):
+                own[k], own[k - 1] = own[k - 1], own[k]
+                k -= 1
+        if len(times):
+            own = own[np.argsort(times[first:last][own], kind="mergesort")]
+        order[first:last] = own + first
+    return order
+
+
+@njit(cache=True)
+def _hold_out(order: IntArray, ends: IntArray, starts: IntArray, folds: int) -> None:
+    """Move every `folds`-th place of each user behind the others, all in their order."""
+    for user in range(len(ends) - 1):
+        own = order[ends[user] : ends[user + 1]].copy()
+        at = ends[user]
+        for held_out in (False, True):
+            for place in range(len(own)):
+                if (place % folds == starts[user]) == held_out:
+                    order[at] = own[place]
+                    at += 1

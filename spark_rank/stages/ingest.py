@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
-from spark_rank.data.contracts import Contract
+from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.dictionaries import number_ids
-from spark_rank.data.formats import FORMATS, Reading, read_ratings
+from spark_rank.data.filesystem import FileInfo
+from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.lines import with_line
-from spark_rank.data.quality import DUPLICATE, IMPLICIT, mark_duplicates, with_reason
+from spark_rank.data.quality import DUPLICATE, IMPLICIT, with_reason
 from spark_rank.data.rating_scale import find_scale, scale_table
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.engine.session import runtime_setting
@@ -29,10 +30,12 @@ from spark_rank.stages.ingest_inputs import (
     input_fingerprint,
     known_numbers,
 )
+from spark_rank.stages.ingest_pieces import Pieces, bucket_count, counts_by_reason, cut
+from spark_rank.stages.ingest_scan import Keep, scan_netflix
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
-_PLACE = ("source", "block", "row", "raw")
+_SCRATCH = "scratch/ingest"
 
 
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -44,24 +47,26 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     found = input_files(config, run)
     check_readable(found, settings, run)
     with _scan_settings(spark):
-        reading = read_ratings(spark, [info.path for info in found], settings)
-        parsed = _parse_once(reading, settings, run)
-        counts = _counts_by_reason(parsed)
-        good = parsed.where(F.col("reason").isNull())
-        tables, numbered = _write_ratings(good, config, settings, run)
+        pieces, judged, starts = _gather(found, settings, run)
+        counts = counts_by_reason(pieces.rows)
+        pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
+        tables = _write_ratings(pieces, config, settings, run)
         duplicates = counts.pop(None, 0) - tables[RATINGS.table]
         dropped = {IMPLICIT: counts.pop(IMPLICIT)} if IMPLICIT in counts else {}
-        reasons = {**counts, **({DUPLICATE: duplicates} if duplicates else {})}
+        reasons = {str(reason): count for reason, count in counts.items()}
+        unusable = _unusable(judged if reasons else None, starts, run)
+        if duplicates:
+            reasons[DUPLICATE] = duplicates
+            unusable = unusable.unionByName(_repeated(pieces, settings, run, tables[ITEMS.table]))
         reasons = dict(sorted(reasons.items()))
-        unusable = _quarantine(parsed, numbered, reading, reasons, run)
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
     # means of duplicates lie between the levels: the scale is that of the ratings as given
-    given = good if settings.duplicates == "mean" else _written(run, RATINGS)
-    ratings = given.select(F.col("rating").cast("float"))
-    levels, scale = find_scale(ratings, settings.cuts)
+    as_given = settings.duplicates == "mean"
+    given = pieces.ratings_as_given() if as_given else _written(run, RATINGS)
+    levels, scale = find_scale(given.select(F.col("rating").cast("float")), settings.cuts)
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
-    if FORMATS[settings.format].has_features:
-        tables |= write_given_features(good, run)
+    if FORMATS[settings.format].has_features and judged is not None:
+        tables |= write_given_features(judged.where("reason is null"), run)
     tables |= write_titles(settings, run)
     run.files.delete(run.path("scratch"))
     _check_counts(settings, run, tables, reasons)
@@ -98,13 +103,17 @@ def _scan_settings(spark: SparkSession) -> Iterator[None]:
     """Fix how files are cut and packed: two passes over one text must agree on its splits.
 
     Unset, Spark would follow the number of cores of the moment. And small files are cheap enough
-    to open many per task, and listed by few tasks.
+    to open many per task, and listed by few tasks. Workers get rows by the ten thousands, packed
+    ones by their bytes.
     """
     cores = str(spark.sparkContext.defaultParallelism)
     wanted = {
         "spark.sql.files.minPartitionNum": cores,
         "spark.sql.files.openCostInBytes": "524288",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "33554432",
+        "spark.sql.parquet.columnarReaderBatchSize": "256",
     }
     with ExitStack() as stack:
         for name, value in wanted.items():
@@ -113,80 +122,92 @@ def _scan_settings(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def _parse_once(reading: Reading, settings: InputConfig, run: Run) -> DataFrame:
-    """Parse into a scratch table: dictionaries, ratings and quarantine are passes over it."""
-    checked = with_reason(reading.rows, settings)
-    features = ["features"] if FORMATS[settings.format].has_features else []
-    scratch = run.path("scratch/parsed")
-    # only what is quarantined tells its place and shows its text
-    unusable = F.col("reason").isNotNull() & (F.col("reason") != IMPLICIT)
-    places = [F.when(unusable, F.col(name)).alias(name) for name in _PLACE]
-    checked.select(
-        *places,
-        "user_id",
-        "item_id",
-        "rating",
-        "timestamp",
-        "reason",
-        *features,
-    ).write.mode("overwrite").option("compression", "snappy").parquet(scratch)
-    return run.spark.read.parquet(scratch)
+def _keep_in_scratch(run: Run) -> Keep:
+    def keep(frame: DataFrame, name: str) -> DataFrame:
+        path = run.path(f"{_SCRATCH}/{name}")
+        frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
+        return run.spark.read.schema(frame.schema).parquet(path)
+
+    return keep
 
 
-def _counts_by_reason(parsed: DataFrame) -> dict[Any, int]:
-    counts = {row["reason"]: row["count"] for row in parsed.groupBy("reason").count().collect()}
-    if not counts:
-        raise InputDataError("the input holds no rows: there is no rating to learn from")
-    return counts
+class _Gathered(NamedTuple):
+    """Pieces with tallies; the judged rows, and where splits begin.
+
+    Pieces are kept in scratch. The judged rows are not, they are read again to show what cannot be
+    used; of the format netflix they are the few that are no plain lines, or None.
+    """
+
+    pieces: Pieces
+    judged: DataFrame | None
+    starts: DataFrame | None
+
+
+def _gather(found: list[FileInfo], settings: InputConfig, run: Run) -> _Gathered:
+    keep, buckets = _keep_in_scratch(run), bucket_count(found)
+    files = [info.path for info in found]
+    plain = None
+    if settings.format == "netflix":
+        plain, reading = scan_netflix(files, settings, buckets, run, keep)
+        if reading is None:
+            return _Gathered(Pieces(plain, buckets), None, None)
+    else:
+        reading = read_ratings(run.spark, files, settings)
+    judged = with_reason(reading.rows, settings)
+    if FORMATS[settings.format].has_features:
+        judged = keep(judged, "judged")
+    pieces = keep(cut(judged, buckets), "pieces")
+    if plain is not None:
+        pieces = plain.select(*pieces.columns).unionByName(pieces)
+    return _Gathered(Pieces(pieces, buckets), judged, reading.starts)
 
 
 def _write_ratings(
-    good: DataFrame, config: Config, settings: InputConfig, run: Run
-) -> tuple[dict[str, int], DataFrame]:
-    """Write dictionaries and ratings; return their rows, and the numbered, marked ratings."""
+    pieces: Pieces, config: Config, settings: InputConfig, run: Run
+) -> dict[str, int]:
+    """Write dictionaries and ratings; return their rows."""
     tables = {}
-    numbered = good.select("user_id", "item_id", "rating", "timestamp")
-    for contract, id_column, number in ((USERS, "user_id", "user"), (ITEMS, "item_id", "item")):
+    ids = {USERS: pieces.user_ids(), ITEMS: pieces.item_ids().select("item_id").distinct()}
+    for contract, frame in ids.items():
+        id_column, number = (column.name for column in contract.columns)
+        distinct = _keep_in_scratch(run)(frame, contract.table)
         known = known_numbers(config, contract, run)
-        rows = run.write(contract, number_ids(good, id_column, number, known))
-        tables[contract.table] = rows
-        dictionary = _written(run, contract).select(id_column, number)
-        side = F.broadcast(dictionary) if rows <= _BROADCAST_IDS else dictionary
-        numbered = numbered.join(side, id_column).drop(id_column)
-    marked = mark_duplicates(numbered, settings.duplicates)
-    kept = marked.where(F.col("reason").isNull()).select(
-        "user", "item", F.col("kept_rating").cast("float").alias("rating"), "timestamp"
-    )
-    tables[RATINGS.table] = run.write(RATINGS, kept)
-    return tables, marked
+        tables[contract.table] = run.write(contract, number_ids(distinct, id_column, number, known))
+    merged = pieces.merged(*_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
+    ratings = merged.withColumn("rating", F.col("rating").cast("float"))
+    tables[RATINGS.table] = run.write(RATINGS, ratings)
+    return tables
 
 
-def _quarantine(
-    parsed: DataFrame, marked: DataFrame, reading: Reading, reasons: dict[str, int], run: Run
-) -> DataFrame:
-    """Return the unusable rows; the text is read again, to count lines, only if there are any."""
-    unusable = parsed.where(F.col("reason").isNotNull() & (F.col("reason") != IMPLICIT))
-    if not reasons.keys() - {DUPLICATE}:
-        unusable = unusable.withColumn("line", F.lit(None).cast("bigint"))
-    elif reading.starts is None:
+def _dictionaries(run: Run, items: int) -> tuple[DataFrame, DataFrame]:
+    numbers = _written(run, ITEMS).select("item_id", "item")
+    return _written(run, USERS), F.broadcast(numbers) if items <= _BROADCAST_IDS else numbers
+
+
+def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> DataFrame:
+    """Return the unusable rows with their places: the text is read again."""
+    if judged is None:
+        nothing = run.spark.createDataFrame([], QUARANTINE.schema())
+        return nothing.drop(VERSION_COLUMN)
+    unusable = judged.where(F.col("reason").isNotNull() & (F.col("reason") != IMPLICIT))
+    if starts is None:
         unusable = unusable.withColumn("line", F.col("row") + 1)
     else:
-        unusable = with_line(unusable, reading.starts)
-    unusable = unusable.select("source", "line", "raw", "reason")
-    if DUPLICATE not in reasons:
-        return unusable
-    named = (
-        marked.where(F.col("reason").isNotNull())
-        .join(_written(run, USERS).select("user_id", "user"), "user")
-        .join(_written(run, ITEMS).select("item_id", "item"), "item")
-    )
-    duplicates = named.select(
+        unusable = with_line(unusable, starts)
+    return unusable.select("source", "line", "raw", "reason")
+
+
+def _repeated(pieces: Pieces, settings: InputConfig, run: Run, rows: int) -> DataFrame:
+    """Return the ratings that others stand for: merged once more, for they are few as a rule."""
+    users, items = _dictionaries(run, rows)
+    merged = pieces.merged(users, items, settings.duplicates, repeated=True)
+    named = merged.join(users.select("user_id", "user"), "user").join(items, "item")
+    return named.select(
         F.lit(None).cast("string").alias("source"),
         F.lit(None).cast("bigint").alias("line"),
         F.to_json(F.struct("user_id", "item_id", "rating", "timestamp")).alias("raw"),
-        "reason",
+        F.lit(DUPLICATE).alias("reason"),
     )
-    return unusable.unionByName(duplicates)
 
 
 def _written(run: Run, contract: Contract) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled, short
+from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
 from spark_rank.data.tables import BLOCKS, ITEMS, RATINGS, USERS
@@ -20,6 +21,13 @@ from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 
 _SCRATCH = "scratch/prepare"
+# workers get ratings by the ten thousands, packed users by their bytes; and there are enough
+# tasks to keep all cores to the end
+_READING = {
+    "spark.sql.files.maxPartitionBytes": "33554432",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16777216",
+}
 
 
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -36,10 +44,10 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
         **rating_profile(ratings, ingested["facts"]["rating_scale"]),
     }
     _check_times(settings, profile)
-    keys = short(items, ingested["tables"]["items"])
-    blocks = user_blocks(ratings, users, keys, settings, config.seed)
-    # groups made by sorting leave each bucket in the order of its users, as its file shall be
-    with runtime_setting(spark, "spark.sql.execution.useObjectHashAggregateExec", "false"):
+    with ExitStack() as stack:
+        for name, value in _READING.items():
+            stack.enter_context(runtime_setting(spark, name, value))
+        blocks = user_blocks(ratings, users, items, settings, config.seed)
         written = run.write(BLOCKS, blocks, partition_by=("bucket",))
     run.files.delete(run.path(_SCRATCH))
     sizes = _sizes(spark.read.parquet(run.path(BLOCKS.table)))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from block_twins import Rating, split
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.blocks import training_part, user_blocks
-from spark_rank.engine.session import runtime_setting
 
 DEFAULT = PrepareConfig(buckets=4)
 RATINGS: list[Rating] = [
@@ -78,13 +76,6 @@ def test_partitions_do_not_change_a_block_but_the_seed_does(spark: SparkSession)
 def test_the_split_is_not_in_the_order_of_items(spark: SparkSession) -> None:
     heavy = blocks(spark)[-2]
     assert heavy["items"] != sorted(heavy["items"])
-
-
-@pytest.mark.parametrize("by_sorting", ["true", "false"])
-def test_the_way_groups_are_made_changes_no_block(spark: SparkSession, by_sorting: str) -> None:
-    reference = blocks(spark)
-    with runtime_setting(spark, "spark.sql.execution.useObjectHashAggregateExec", by_sorting):
-        assert blocks(spark, parts=1) == blocks(spark, parts=16) == reference
 
 
 def test_a_block_holds_its_split(spark: SparkSession) -> None:

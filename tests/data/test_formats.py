@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import read_ratings
-from spark_rank.data.quality import mark_duplicates, with_reason
+from spark_rank.data.quality import with_reason
 from spark_rank.errors import ConfigError, InputDataError
 
 Parsed = list[tuple[Any, ...]]
@@ -131,16 +131,6 @@ def test_a_nested_parquet_column_is_refused(spark: SparkSession, tmp_path: Path)
     spark.sql("select 'u' user, array(1) item, 1.5 rating").write.parquet(str(path))
     with pytest.raises(ConfigError, match="'item' is array<int>: a plain number or text"):
         parse(spark, path, format="parquet")
-
-
-def test_the_latest_of_a_repeated_rating_is_kept(spark: SparkSession) -> None:
-    rows = [(1, 1, 3.0, 5), (1, 1, 4.0, 9), (1, 1, 5.0, None), (1, 2, 2.0, None), (1, 2, 3.0, None)]
-    schema = "user int, item int, rating double, timestamp bigint"
-    for parts in (1, 5):
-        frame = spark.createDataFrame(rows, schema).repartition(parts)
-        kept = mark_duplicates(frame).where("reason is null").select("item", "rating").collect()
-        assert sorted(tuple(row) for row in kept) == [(1, 4.0), (2, 3.0)]
-        assert mark_duplicates(frame).where("reason = 'duplicate'").count() == 3
 
 
 def test_files_with_other_column_orders_are_read_by_their_own_headers(

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
-from block_twins import Rating, id_key, spark_hash, split
-from hypothesis import HealthCheck, given, settings
+from block_twins import Rating, id_key, short_number, spark_hash, split
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.splits import goes_by_time, presentation, training_size
+from spark_rank.data.splits import (
+    SplitKeys,
+    goes_by_time,
+    presentation,
+    split_keys,
+    training_sizes,
+)
 
 SPLITS = [
     PrepareConfig(),
@@ -40,28 +47,35 @@ def item_name(item: int) -> str:
     return f"item-{item}" * (1 + item % 5)
 
 
+def keys_of(seed: int) -> SplitKeys:
+    return SplitKeys(*(spark_hash(short_number(seed), name) for name in (b"split", b"fold")))
+
+
+def key(name: str) -> int:
+    return spark_hash(name.encode())
+
+
 def arranged(
-    spark: SparkSession, users: dict[str, list[Rating]], cases: list[PrepareConfig], seed: int
-) -> list[Row]:
-    """Return every user's entries and n_train in all cases, as columns e0, n0, e1, n1, …"""
-    rows = [
-        (user_id, [(item_name(item), item, rating, time) for _, item, rating, time in own])
-        for user_id, own in users.items()
-    ]
-    raw = "array<struct<name: string, item: int, rating: float, timestamp: bigint>>"
-    frame = spark.createDataFrame(rows, f"user_id string, raw {raw}").coalesce(1)
-    entry = F.transform(
-        "raw",
-        lambda e: F.struct(
-            F.xxhash64(e["name"]).alias("item_key"), e["item"].alias("item"),
-            e["rating"].alias("rating"), e["timestamp"].alias("timestamp"),
-        ),
-    )  # fmt: skip
-    columns = []
-    for number, case in enumerate(cases):
-        entries, n_train = presentation(F.col("entries"), F.xxhash64("user_id"), case, seed)
-        columns += [entries.alias(f"e{number}"), n_train.alias(f"n{number}")]
-    return frame.withColumn("entries", entry).select("user_id", *columns).collect()
+    users: dict[str, list[Rating]], settings: PrepareConfig, seed: int
+) -> dict[str, tuple[list[Rating], list[Rating]]]:
+    """Return every user's two parts; all users are arranged in one call."""
+    everything = [rating for own in users.values() for rating in own]
+    ends = np.cumsum([0, *map(len, users.values())])
+    items = np.array([rating[1] for rating in everything], np.int32)
+    order, n_train = presentation(
+        ends,
+        np.array([key(name) for name in users]),
+        np.array([key(item_name(rating[1])) for rating in everything]),
+        items,
+        np.array([rating[3] for rating in everything]),
+        settings,
+        keys_of(seed),
+    )
+    found = {}
+    for place, name in enumerate(users):
+        rows = [everything[row] for row in order[ends[place] : ends[place + 1]]]
+        found[name] = rows[: n_train[place]], rows[n_train[place] :]
+    return found
 
 
 def as_users(population: list[dict[int, tuple[int, int]]]) -> dict[str, list[Rating]]:
@@ -71,36 +85,30 @@ def as_users(population: list[dict[int, tuple[int, int]]]) -> dict[str, list[Rat
     }
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(population=POPULATIONS, seed=st.integers(0, 2**31 - 1))
+@settings(max_examples=40)
+@given(population=POPULATIONS, seed=st.integers(-(2**31), 2**31 - 1), case=st.sampled_from(SPLITS))
 def test_every_split_is_its_twin(
-    spark: SparkSession, population: list[dict[int, tuple[int, int]]], seed: int
+    population: list[dict[int, tuple[int, int]]], seed: int, case: PrepareConfig
 ) -> None:
     users = as_users(population)
     names = {item: item_name(item) for item in range(41)}
-    for row in arranged(spark, users, SPLITS, seed):
-        own = users[row["user_id"]]
-        for number, case in enumerate(SPLITS):
-            train, held_out = split(own, row["user_id"], names, case, seed)
-            found = [(e["item"], e["rating"]) for e in row[f"e{number}"]]
-            n_train = row[f"n{number}"]
-            assert found[:n_train] == [r[1:3] for r in train], case
-            assert found[n_train:] == [r[1:3] for r in held_out], case
-            # complete and disjoint: every item once, on one side
-            assert Counter(item for item, _ in found) == Counter(r[1] for r in own)
-            assert 1 <= n_train <= len(own)
+    for name, (train, held_out) in arranged(users, case, seed).items():
+        assert (train, held_out) == split(users[name], name, names, case, seed)
+        # complete and disjoint: every item once, on one side
+        assert sorted(train + held_out) == sorted(users[name])
+        assert train
 
 
-def test_folds_hold_out_every_rating_once_and_are_of_equal_size(spark: SparkSession) -> None:
+def test_folds_hold_out_every_rating_once_and_are_of_equal_size() -> None:
     folds = 4
-    cases = [PrepareConfig(split="k_fold", folds=folds, fold=f + 1) for f in range(folds)]
     sizes = [2, 3, 4, 5, 9] * 40
-    population = [{item: (1, 0) for item in range(size)} for size in sizes]
+    users = as_users([{item: (1, 0) for item in range(size)} for size in sizes])
+    cases = [PrepareConfig(split="k_fold", folds=folds, fold=f + 1) for f in range(folds)]
+    by_fold = [arranged(users, case, 5) for case in cases]
     totals = Counter[int]()
-    for row in arranged(spark, as_users(population), cases, 5):
-        held_out = [row[f"e{f}"][row[f"n{f}"] :] for f in range(folds)]
-        items = sorted(entry["item"] for part in held_out for entry in part)
-        assert items == list(range(len(row["e0"])))
+    for name, own in users.items():
+        held_out = [parts[name][1] for parts in by_fold]
+        assert sorted(rating for part in held_out for rating in part) == sorted(own)
         lengths = [len(part) for part in held_out]
         assert max(lengths) - min(lengths) <= 1
         totals.update(dict(enumerate(lengths)))
@@ -109,14 +117,27 @@ def test_folds_hold_out_every_rating_once_and_are_of_equal_size(spark: SparkSess
     assert all(abs(total - expected) < 0.15 * expected for total in totals.values())
 
 
-def test_a_split_by_time_never_learns_from_the_future(spark: SparkSession) -> None:
-    cases = [case for case in SPLITS if goes_by_time(case)]
+def test_a_split_by_time_never_learns_from_the_future() -> None:
     population = [{item: (1, (7 * item + user) % 11) for item in range(30)} for user in range(20)]
-    for row in arranged(spark, as_users(population), cases, 1):
-        for number in range(len(cases)):
-            times = [entry["timestamp"] for entry in row[f"e{number}"]]
-            assert times == sorted(times)
-            assert len(set(times)) > 1
+    for case in SPLITS:
+        if goes_by_time(case):
+            for train, held_out in arranged(as_users(population), case, 1).values():
+                times = [rating[3] or 0 for rating in train + held_out]
+                assert times == sorted(times)
+                assert len(set(times)) > 1
+
+
+def test_items_of_one_hash_stand_in_their_order() -> None:
+    items = np.array([5, 3, 9, 3, 5], np.int32)
+    order, _ = presentation(
+        np.array([0, 3, 5]), np.array([1, 2]), np.full(5, 77), items, np.zeros(5, np.int64),
+        PrepareConfig(), SplitKeys(1, 2),
+    )  # fmt: skip
+    assert items[order].tolist() == [3, 5, 9, 3, 5]
+
+
+def test_the_keys_of_a_seed_are_sparks(spark: SparkSession) -> None:
+    assert split_keys(spark, 11) == keys_of(11)
 
 
 def test_the_hash_of_the_twin_is_sparks(spark: SparkSession) -> None:
@@ -139,7 +160,6 @@ def test_the_hash_of_the_twin_is_sparks(spark: SparkSession) -> None:
         (0.07, {100: 7}),
     ],
 )
-def test_training_sizes(spark: SparkSession, share: float, expected: dict[int, int]) -> None:
-    frame = spark.createDataFrame([(n,) for n in expected], "n int")
-    rows = frame.select("n", training_size(F.col("n"), share).alias("size")).collect()
-    assert {row["n"]: row["size"] for row in rows} == expected
+def test_training_sizes(share: float, expected: dict[int, int]) -> None:
+    sizes = training_sizes(np.array(list(expected)), share)
+    assert dict(zip(expected, sizes.tolist(), strict=True)) == expected

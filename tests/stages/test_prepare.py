@@ -19,7 +19,7 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.stages import STAGES
+from spark_rank.stages import pipeline
 
 MakeConfig = Callable[..., Config]
 Prepared = Callable[..., Run]
@@ -32,10 +32,9 @@ def prepared(spark: SparkSession, make_config: MakeConfig) -> Prepared:
     def make(*sets: str, last: str = "prepare") -> Run:
         config = make_config(*sets)
         run = Run(spark, config.store, config.run_id)
-        first = "synthesize" if config.input.path is None else "ingest"
-        names = list(STAGES)
-        chosen = names[names.index(first) : names.index(last) + 1]
-        run_stages([STAGES[name] for name in chosen], config, spark, run)
+        stages = pipeline(config)
+        names = [stage.name for stage in stages]
+        run_stages(stages[: names.index(last) + 1], config, spark, run)
         return run
 
     return make

@@ -20,18 +20,23 @@ def read_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> Data
     `block` is where the split of the file begins, in bytes; `row` grows by one from line to line
     of a split. Together they tell the order of the lines of a file that many tasks read.
     """
-    value = F.col("value")
-    if encoding == "latin-1":
-        text, readable = F.decode(value.cast("binary"), "ISO-8859-1"), F.lit(True)
-    else:
-        text, readable = F.make_valid_utf8(value), F.is_valid_utf8(value)
+    raw, readable = line_text(F.col("value"), encoding)
     return spark.read.text([literal(file) for file in files]).select(
         F.col("_metadata.file_path").alias("source"),
         F.col("_metadata.file_block_start").alias("block"),
         F.monotonically_increasing_id().alias("row"),
-        F.rtrim(text, F.lit("\r")).alias("raw"),
+        raw.alias("raw"),
         readable.alias("text_ok"),
     )
+
+
+def line_text(value: Column, encoding: str) -> tuple[Column, Column]:
+    """Return a line's text without its end, and whether its bytes are text in the encoding."""
+    if encoding == "latin-1":
+        text, readable = F.decode(value.cast("binary"), "ISO-8859-1"), F.lit(True)
+    else:
+        text, readable = F.make_valid_utf8(value), F.is_valid_utf8(value)
+    return F.rtrim(text, F.lit("\r")), readable
 
 
 def not_blank(lines: DataFrame) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
@@ -16,8 +16,9 @@ _MOVIE = r"^\s*([0-9]+)\s*:\s*$"
 
 
 def read_netflix(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
-    """Read ``mv_*.txt`` or combined files; many tasks may read one file.
+    """Read ``mv_*.txt`` or combined files with Spark's own expressions; many tasks may read one.
 
+    It defines what a line means; `ingest` gets the plain lines faster, by `netflix_scan`.
     Of a split that begins in the middle of a movie the heading stands in an earlier split. Under
     a heading that cannot be read the movie is unknown: better no item than the one before.
     """
@@ -27,6 +28,11 @@ def read_netflix(spark: SparkSession, files: Sequence[str], settings: InputConfi
     rows = not_blank(with_heading(lines, heading))
     # a heading that names a movie is no row; one that does not is a row that cannot be read
     rows = rows.where(F.col("own_heading").isNull() | (F.col("own_heading") == ""))
+    return Reading(parse_headed(rows), split_starts(lines))
+
+
+def parse_headed(rows: DataFrame) -> DataFrame:
+    """Parse lines ``user,rating,day`` whose movie is in the column `heading`."""
     fields = rows.withColumn("fields", F.split("raw", ","))
     parts = {
         "user": F.get("fields", F.lit(0)),
@@ -34,5 +40,4 @@ def read_netflix(spark: SparkSession, files: Sequence[str], settings: InputConfi
         "rating": F.get("fields", F.lit(1)),
         "timestamp": F.get("fields", F.lit(2)),
     }
-    seconds = read_day(parts["timestamp"])
-    return Reading(typed(fields, parts, F.size("fields") == 3, seconds), split_starts(lines))
+    return typed(fields, parts, F.size("fields") == 3, read_day(parts["timestamp"]))

@@ -1,0 +1,249 @@
+"""Merging: all pieces of a bucket become its ratings: numbered, in order, each once.
+
+What a Spark worker does with the rows of one bucket. They are the pieces, the numbers of its users
+and, for every piece, the numbers of its items.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.data.contracts import Column, arrow_schema
+from spark_rank.data.packing import (
+    pack_integers,
+    pack_strings,
+    unpack_integers,
+    unpack_ratings,
+    unpack_strings,
+)
+from spark_rank.data.pieces import NO_TIME, buckets_of
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_BATCH = 65_536
+
+NUMBER_COLUMNS = (
+    Column("bucket", "int", "hash bucket of the users"),
+    Column("users", "binary", "user ids, packed"),
+    Column("user_numbers", "binary", "their dense numbers, packed"),
+)
+ID_COLUMNS = (Column("user_id", "string", "id as in the input"),)
+RATING_COLUMNS = (
+    Column("user", "int", "dense user number"),
+    Column("item", "int", "dense item number"),
+    Column("rating", "double", "rating"),
+    Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
+)
+RATING_SCHEMA = arrow_schema(RATING_COLUMNS)
+
+
+class Ratings(NamedTuple):
+    """Ratings as columns of equal length."""
+
+    users: IntArray
+    items: IntArray
+    ratings: FloatArray
+    times: IntArray
+
+    def take(self, rows: NDArray[Any]) -> Ratings:
+        """Return the rows chosen by places or a mask."""
+        return Ratings(*(column[rows] for column in self))
+
+
+@dataclass
+class Bucket:
+    """What has come of a bucket."""
+
+    pieces: list[dict[str, Any]] = field(default_factory=list)
+    users: list[pa.StringArray] = field(default_factory=list)
+    user_numbers: list[IntArray] = field(default_factory=list)
+    items: dict[int, IntArray] = field(default_factory=dict)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a row: a piece, numbers of users, or numbers of a piece's items."""
+        if row["user_numbers"] is not None:
+            self.users.append(unpack_strings(row["users"]))
+            self.user_numbers.append(unpack_integers(row["user_numbers"]))
+        elif row["item_numbers"] is not None:
+            self.items[row["chunk"]] = row["item_numbers"]
+        else:
+            self.pieces.append(row)
+
+    def ratings(self) -> Ratings:
+        """Return the ratings of all pieces under their numbers, in no order."""
+        known, numbers = pa.concat_arrays(self.users), np.concatenate(self.user_numbers)
+        parts = []
+        for piece in self.pieces:
+            places = pc.index_in(unpack_strings(piece["users"]), value_set=known)
+            users = numbers[places.to_numpy(zero_copy_only=False)]
+            items = self.items[piece["chunk"]]
+            parts.append(
+                Ratings(
+                    users[unpack_integers(piece["user_codes"])],
+                    items[unpack_integers(piece["item_codes"])],
+                    unpack_ratings(piece["ratings"]),
+                    unpack_integers(piece["times"]),
+                )
+            )
+        return Ratings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def merge_buckets(
+    batches: Iterator[pa.RecordBatch], policy: str, repeated: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the ratings that count, or (`repeated`) those that others stand for.
+
+    What `DataFrame.mapInArrow` calls; a task has the rows of one bucket, as they come. O(n log n)
+    for n ratings, some 100 bytes each.
+    """
+    found: dict[int, Bucket] = defaultdict(Bucket)
+    for batch in batches:
+        names = batch.schema.names
+        for place in range(batch.num_rows):
+            row = {name: _value(batch.column(i), place) for i, name in enumerate(names)}
+            found[row["bucket"]].add(row)
+    for number in sorted(found):
+        bucket = found.pop(number)
+        # users of an earlier run's dictionary need not have ratings
+        if bucket.pieces:
+            kept, others = resolve(bucket.ratings(), policy)
+            yield from _batches(others if repeated else kept)
+
+
+def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
+    """Return the ratings that count and the others, in the order of user and item.
+
+    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
+    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
+    ``reject`` lets none count. The order is total up to rows that are equal in every value:
+    whatever order they come in, the result is the same, means to the last bit.
+    """
+    order = _order(ratings.users, ratings.items)
+    ratings = ratings.take(order)
+    repeats = np.zeros(len(order), bool)
+    np.logical_and(
+        ratings.users[1:] == ratings.users[:-1],
+        ratings.items[1:] == ratings.items[:-1],
+        out=repeats[1:],
+    )
+    if not repeats.any():
+        return ratings, ratings.take(repeats)
+    # only the pairs that occur again have an order of their own
+    member = repeats.copy()
+    member[:-1] |= repeats[1:]
+    places = np.flatnonzero(member)
+    group = np.cumsum(~repeats[places])
+    among = ratings.take(places)
+    unknown = among.times == NO_TIME
+    sign = 1 if policy == "first" else -1
+    inner = np.lexsort((sign * among.ratings, sign * among.times, unknown, group))
+    for column, values in zip(ratings, among.take(inner), strict=True):
+        column[places] = values
+    if policy == "reject":
+        return ratings.take(~member), ratings.take(member)
+    others = ratings.take(repeats)
+    if policy == "mean":
+        firsts = np.flatnonzero(~repeats[places])
+        ratings.ratings[places[firsts]] = _means(ratings.ratings[places], firsts)
+    return ratings.take(~repeats), others
+
+
+def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the different ids of the packed columns ``users`` of a task.
+
+    What `DataFrame.mapInArrow` calls.
+    """
+    known = pa.array([], pa.string())
+    for batch in batches:
+        lists = [unpack_strings(value.as_buffer()) for value in batch.column("users")]
+        known = pc.unique(pa.concat_arrays([known, *lists]))
+    yield from pa.table([known], names=["user_id"]).to_batches(_BATCH)
+
+
+def pack_numbers(batches: Iterator[pa.RecordBatch], buckets: int) -> Iterator[pa.RecordBatch]:
+    """Turn rows ``user_id, user`` into a packed row per bucket and batch.
+
+    What `DataFrame.mapInArrow` calls.
+    """
+    for batch in batches:
+        ids = batch.column("user_id")
+        numbers = batch.column("user").to_numpy().astype(np.int64)
+        bucket = buckets_of(ids, buckets)
+        order = np.argsort(bucket, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+        present = np.flatnonzero(np.diff(ends))
+        parts = [order[ends[b] : ends[b + 1]] for b in present]
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array(present, pa.int32()),
+                pa.array([pack_strings(ids.take(pa.array(part))) for part in parts], pa.binary()),
+                pa.array([pack_integers(numbers[part]) for part in parts], pa.binary()),
+            ],
+            schema=arrow_schema(NUMBER_COLUMNS),
+        )
+
+
+def unpacked_ratings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the column ``rating`` of packed ones. What `DataFrame.mapInArrow` calls."""
+    for batch in batches:
+        for packed in batch.column("ratings"):
+            values = pa.array(unpack_ratings(packed.as_buffer()))
+            yield pa.RecordBatch.from_arrays([values], names=["rating"])
+
+
+def _value(column: pa.Array, place: int) -> Any:
+    """Return a cell without a copy: bytes as a buffer, a list as an array."""
+    cell = column[place]
+    if not cell.is_valid:
+        return None
+    if pa.types.is_binary(column.type):
+        return cell.as_buffer()
+    if pa.types.is_list(column.type):
+        return cell.values.to_numpy(zero_copy_only=False).astype(np.int64)
+    return cell.as_py()
+
+
+def _order(users: IntArray, items: IntArray) -> IntArray:
+    """Return the places in the order of user and item; ties as they come."""
+    places = np.arange(len(users))
+    for_place, for_item, for_user = (
+        max(1, int(most).bit_length())
+        for most in (len(users), items.max(initial=0), users.max(initial=0))
+    )
+    if for_user + for_item + for_place > 63:
+        return np.lexsort((items, users))
+    # sorting numbers that hold their place is several times faster than sorting places
+    keys = ((users << for_item | items) << for_place) | places
+    keys.sort()
+    return keys & ((1 << for_place) - 1)
+
+
+def _means(ratings: FloatArray, firsts: IntArray) -> FloatArray:
+    """Return the mean of every run, summed one by one in order: no other order of rounding."""
+    ends = np.append(firsts[1:], len(ratings))
+    total = ratings[firsts].copy()
+    for step in range(1, int((ends - firsts).max())):
+        longer = firsts + step < ends
+        total[longer] += ratings[firsts[longer] + step]
+    return total / (ends - firsts)
+
+
+def _batches(ratings: Ratings) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(ratings.users), _BATCH):
+        part = ratings.take(np.arange(start, min(start + _BATCH, len(ratings.users))))
+        columns = [
+            pa.array(part.users.astype(np.int32)),
+            pa.array(part.items.astype(np.int32)),
+            pa.array(part.ratings),
+            pa.array(part.times, mask=part.times == NO_TIME),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=RATING_SCHEMA)

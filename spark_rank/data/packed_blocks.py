@@ -1,0 +1,176 @@
+"""Blocks out of ratings: what workers do before and after the one shuffle of packed users.
+
+Before it rows of ratings become a row per user, or several where they come from several places;
+behind it the rows of a user become the block, in the order of `spark_rank.data.splits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark import Broadcast
+
+from spark_rank.config import PrepareConfig
+from spark_rank.data.contracts import Column, arrow_schema
+from spark_rank.data.splits import SplitKeys, presentation
+from spark_rank.errors import ContractError
+
+# enough that a row per user is rare to be cut, and little memory
+_ROWS_PACKED = 1_000_000
+_BYTES_ARRANGED = 4_000_000
+
+PACKED_COLUMNS = (
+    Column("user", "int", "dense user number"),
+    Column("items", "binary", "items, four bytes each"),
+    Column("ratings", "binary", "ratings, four bytes each"),
+    Column("times", "binary", "seconds since 1970, eight bytes each; null where not needed"),
+)
+BLOCK_COLUMNS = (
+    Column("user", "int", "dense user number"),
+    Column("user_id", "string", "id as in the input"),
+    Column("items", "array<int>", "dense item numbers in presentation order"),
+    Column("ratings", "array<float>", "ratings in the same order"),
+    Column("timestamps", "array<bigint>", "timestamps in the same order"),
+    Column("n_train", "int", "how many of them are for training"),
+    Column("bucket", "int", "hash bucket of the user"),
+)
+_PACKED_SCHEMA, _BLOCK_SCHEMA = arrow_schema(PACKED_COLUMNS), arrow_schema(BLOCK_COLUMNS)
+# stands for an unknown time among packed ones
+_UNKNOWN = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class BlockJob:
+    """What a worker needs to know: the split, its keys, and the hash of every item's id."""
+
+    settings: PrepareConfig
+    keys: SplitKeys
+    item_keys: Broadcast[NDArray[np.int64]]
+
+
+def pack_users(
+    batches: Iterator[pa.RecordBatch], rows_packed: int = _ROWS_PACKED
+) -> Iterator[pa.RecordBatch]:
+    """Turn ``user, item, rating[, timestamp]`` into a packed row per user of a million ratings.
+
+    What `DataFrame.mapInArrow` calls. Ratings that come in the order of users need no sorting.
+    """
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= rows_packed:
+            yield _packed(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield _packed(waiting)
+
+
+def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    table = pa.Table.from_batches(batches)
+    users = table.column("user").to_numpy()
+    columns = [table.column("item").to_numpy(), table.column("rating").to_numpy()]
+    if "timestamp" in table.column_names:
+        columns.append(table.column("timestamp").combine_chunks().fill_null(_UNKNOWN).to_numpy())
+    if (np.diff(users) < 0).any():
+        order = np.argsort(users, kind="stable")
+        users, columns = users[order], [column[order] for column in columns]
+    starts = np.flatnonzero(np.concatenate([[True], users[1:] != users[:-1]]))
+    packed = [_cells(column, np.append(starts, len(users))) for column in columns]
+    if len(packed) == 2:
+        packed.append(pa.nulls(len(starts), pa.binary()))
+    return pa.RecordBatch.from_arrays([pa.array(users[starts]), *packed], schema=_PACKED_SCHEMA)
+
+
+def _cells(values: NDArray[Any], ends: NDArray[np.int64]) -> pa.BinaryArray:
+    data = np.ascontiguousarray(values)
+    offsets = pa.py_buffer((ends * data.itemsize).astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, offsets, pa.py_buffer(data)])
+
+
+def arrange_blocks(batches: Iterator[pa.RecordBatch], job: BlockJob) -> Iterator[pa.RecordBatch]:
+    """Turn a bucket's packed rows, each user's behind the row of the id, into blocks.
+
+    What `DataFrame.mapInArrow` calls. A user without ratings has no block. O(n log n) for a
+    user's n ratings.
+    """
+    item_keys = job.item_keys.value
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        begins = np.flatnonzero(batch.column("user_id").is_valid())
+        # the last user's rows may go on in the next batch
+        cut = int(begins[-1]) if len(begins) else 0
+        waiting.append(batch.slice(0, cut))
+        held += batch.slice(0, cut).get_total_buffer_size() if cut else 0
+        if cut and held >= _BYTES_ARRANGED:
+            yield _arranged(waiting, job, item_keys)
+            waiting, held = [], 0
+        waiting.append(batch.slice(cut))
+    if waiting:
+        yield _arranged(waiting, job, item_keys)
+
+
+def _arranged(
+    batches: list[pa.RecordBatch], job: BlockJob, item_keys: NDArray[np.int64]
+) -> pa.RecordBatch:
+    """Return the blocks of whole users."""
+    table = pa.concat_batches(batches)
+    settings = job.settings
+    users = table.column("user").to_numpy()
+    starts = np.flatnonzero(np.concatenate([[True], users[1:] != users[:-1]]))
+    _check_known(table.column("user_id").take(pa.array(starts)), users[starts])
+    items = _flat(table.column("items"), np.dtype(np.int32))
+    ratings = _flat(table.column("ratings"), np.dtype(np.float32))
+    times = _flat(table.column("times"), np.dtype(np.int64))
+    lengths = pc.fill_null(pc.binary_length(table.column("items")), 0).to_numpy() // 4
+    sizes = np.add.reduceat(lengths, starts).astype(np.int64)
+    present = sizes > 0
+    starts, sizes = starts[present], sizes[present]
+    rows = table.take(pa.array(starts))
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    user_keys = rows.column("user_key").to_numpy()
+    order, n_train = presentation(
+        ends, user_keys, item_keys[items], items, times, settings, job.keys
+    )
+    unknown = pa.nulls(len(sizes), pa.list_(pa.int64()))
+    columns = {
+        "user": rows.column("user"),
+        "user_id": rows.column("user_id"),
+        "items": _lists(items[order], ends),
+        "ratings": _lists(ratings[order], ends),
+        "timestamps": _lists(times[order], ends) if settings.timestamps else unknown,
+        "n_train": pa.array(n_train, pa.int32()),
+        "bucket": rows.column("bucket"),
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=_BLOCK_SCHEMA)
+
+
+def _check_known(ids: pa.StringArray, users: NDArray[np.int32]) -> None:
+    if ids.null_count:
+        stranger = users[ids.is_null().to_numpy(zero_copy_only=False)][0]
+        raise ContractError(
+            f"table ratings: user {stranger} is not in the table users: run ingest again"
+        )
+
+
+def _flat(column: pa.BinaryArray, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return all cells of a packed column end to end, without a copy."""
+    _, offsets, data = column.buffers()
+    if data is None:
+        return np.empty(0, kind)
+    ends = np.frombuffer(offsets, np.int32)
+    first, last = ends[column.offset], ends[column.offset + len(column)]
+    return np.frombuffer(data, np.uint8)[first:last].view(kind)
+
+
+def _lists(values: NDArray[Any], ends: NDArray[np.int64]) -> pa.ListArray:
+    known = values != _UNKNOWN if values.dtype == np.int64 else np.ones(len(values), bool)
+    return pa.ListArray.from_arrays(ends.astype(np.int32), pa.array(values, mask=~known))

@@ -1,0 +1,140 @@
+"""The fast scan of Netflix's text in Spark, and what it leaves over as rows to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from spark_rank.config import InputConfig
+from spark_rank.data.contracts import ddl
+from spark_rank.data.filesystem import literal
+from spark_rank.data.formats.base import Reading
+from spark_rank.data.formats.lines import line_text, not_blank
+from spark_rank.data.formats.netflix import parse_headed
+from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
+from spark_rank.data.quality import allowed_ratings
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+
+# writes a table under a name and returns what is written
+Keep = Callable[[DataFrame, str], DataFrame]
+_PLACE = ("file", "block")
+_SPLITS = "file bigint, block bigint, source string, lines_before bigint, heading_before string"
+
+
+def scan_netflix(
+    files: Sequence[str], settings: InputConfig, buckets: int, run: Run, keep: Keep
+) -> tuple[DataFrame, Reading | None]:
+    """Return the pieces of all plain lines, and the other lines, if any, as rows to be judged.
+
+    A split that begins in the middle of a movie borrows the name of the movie until the splits
+    before are known. Only if there is none that can be read, the text is scanned again.
+    """
+    lines = run.spark.read.text([literal(file) for file in files]).select(
+        "value",
+        F.xxhash64(F.input_file_name()).alias("file"),
+        F.input_file_block_start().alias("block"),
+    )
+    job = ScanJob(_allowed_digits(settings), buckets)
+    while True:
+        work = partial(scan_lines, job=job)
+        scanned = keep(lines.mapInArrow(work, ddl(SCAN_COLUMNS)), "scanned")
+        splits = scanned.where("lines is not null").select(*_PLACE, "heading", "lines").collect()
+        before = _before(splits)
+        pieces = scanned.where("bucket is not null")
+        movies = {borrowed_movie(*place): movie for place, (_, movie) in before.items()}
+        begun_within = any(block for _, block in before)
+        names = _borrowed_names(pieces) if begun_within else []
+        borrowed = {name: movies[name] for name in names}
+        lost = [place for place in before if not borrowed.get(borrowed_movie(*place), "known")]
+        if not lost:
+            break
+        job = replace(job, unheaded=job.unheaded | frozenset(lost))
+    known = {name: movie for name, movie in borrowed.items() if movie}
+    left = scanned.where("raw is not null")
+    # names of files cost calls: of thousands of clean ones none is asked for
+    rows = None if left.isEmpty() else _left_over(left, files, before, settings, run)
+    return _with_movies(pieces, known), rows
+
+
+def _allowed_digits(settings: InputConfig) -> tuple[bool, ...]:
+    levels, low, high = allowed_ratings(settings)
+    return tuple(low <= d <= high and (not levels or float(d) in levels) for d in range(10))
+
+
+def _borrowed_names(pieces: DataFrame) -> list[str]:
+    names = pieces.select(F.explode("items").alias("name")).where("startswith(name, '?')")
+    return [row["name"] for row in names.distinct().collect()]
+
+
+def _before(splits: Iterable[Row]) -> dict[tuple[int, int], tuple[int, str | None]]:
+    """Return for every split the lines of its file before it, and the last heading there."""
+    found: dict[tuple[int, int], tuple[int, str | None]] = {}
+    ordered = sorted(splits, key=lambda row: (row["file"], row["block"]))
+    for file, of_file in groupby(ordered, key=lambda row: row["file"]):
+        lines, heading = 0, None
+        for row in of_file:
+            found[file, row["block"]] = lines, heading
+            lines += row["lines"]
+            heading = heading if row["heading"] is None else row["heading"]
+    return found
+
+
+def _with_movies(pieces: DataFrame, movies: Mapping[str, str]) -> DataFrame:
+    """Put the movies in place of the borrowed names; these are few, one per split at most."""
+    if not movies:
+        return pieces
+    names = F.create_map(*[F.lit(text) for pair in movies.items() for text in pair])
+    named = F.transform("items", lambda item: F.coalesce(names[item], item))
+    borrows = F.exists("items", lambda item: item.startswith("?"))
+    return pieces.withColumn("items", F.when(borrows, named).otherwise(F.col("items")))
+
+
+def _left_over(
+    left: DataFrame,
+    files: Sequence[str],
+    before: Mapping[tuple[int, int], tuple[int, str | None]],
+    settings: InputConfig,
+    run: Run,
+) -> Reading:
+    sources = _sources(files, run)
+    unknown = {file for file, _ in before} - sources.keys()
+    if unknown:
+        raise InputDataError(
+            f"{len(unknown):,} of {len(files):,} files were read under other names than they were "
+            "listed: did the input change while it was read?"
+        )
+    rows = [(*place, sources[place[0]], *known) for place, known in before.items()]
+    splits = run.spark.createDataFrame(rows, _SPLITS)
+    raw, readable = line_text(F.col("raw").cast("string"), settings.encoding or "utf-8")
+    heading = F.when(F.col("above"), F.col("heading_before")).otherwise(F.col("heading"))
+    named = (
+        left.drop("lines")
+        .join(F.broadcast(splits), list(_PLACE))
+        .select(
+            "source",
+            "block",
+            "row",
+            raw.alias("raw"),
+            readable.alias("text_ok"),
+            heading.alias("heading"),
+        )
+    )
+    starts = splits.select("source", "block", F.lit(0).alias("first_row"), "lines_before")
+    return Reading(parse_headed(not_blank(named)), starts)
+
+
+def _sources(files: Sequence[str], run: Run) -> dict[int, str]:
+    """Return the files' names as quarantine tells them, by the hash of the name in the scan."""
+    uris = [run.files.uri(file) for file in files]
+    # Spark names a local file with three slashes in one place and with one in another
+    names = [(uri, name) for uri in uris for name in {uri, re.sub("^file:/(?!/)", "file:///", uri)}]
+    hashed = run.spark.createDataFrame(names, "uri string, name string")
+    found = hashed.select("uri", F.xxhash64("name").alias("file")).collect()
+    return {row["file"]: row["uri"] for row in found}
