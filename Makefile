@@ -44,7 +44,7 @@ run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=va
 	@$(PY) -m spark_rank pipeline --config $(CONFIG) $(ARGS)
 
 test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-slow: setup ## run the tests that take long, most of them on real data if it is there
 	@$(PY) -m pytest -m slow $(ARGS)

@@ -17,12 +17,12 @@ import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from machine import Watch
 from netflix_text import write_netflix_text
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -42,7 +42,6 @@ SETTINGS = {
     "spark.ui.port": "0",
     "spark.ui.liveUpdate.period": "0",
 }
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -62,69 +61,6 @@ class Cost:
             f"{self.cpu:9.1f}{self.cpu / plain.cpu:8.2f}{self.jvm:8.2f}{self.worker:9.2f}"
             f"{self.skew:8.2f}"
         )
-
-
-class Meter:
-    """Samples the processes below this one while work is done."""
-
-    def __init__(self, cost: Cost) -> None:
-        self.cost = cost
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self) -> Meter:
-        self._started, self._cpu = time.perf_counter(), cpu_seconds()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self._done.set()
-        self._thread.join()
-        self.cost.seconds = time.perf_counter() - self._started
-        self.cost.cpu = cpu_seconds() - self._cpu
-
-    def _sample(self) -> None:
-        while not self._done.wait(0.25):
-            for name, size in _resident():
-                if name == "java":
-                    self.cost.jvm = max(self.cost.jvm, size)
-                elif name.startswith("python"):
-                    self.cost.worker = max(self.cost.worker, size)
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds of the processes below this one, those that have ended too."""
-    ticks = 0
-    for process in _below(os.getpid()):
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / _TICK
-
-
-def _below(process: int) -> Iterator[int]:
-    try:
-        tasks = list(Path(f"/proc/{process}/task").iterdir())
-        children = [int(c) for task in tasks for c in (task / "children").read_text().split()]
-    except OSError:
-        return
-    for child in children:
-        yield child
-        yield from _below(child)
-
-
-def _resident() -> Iterator[tuple[str, float]]:
-    """Yield name and resident GB of the processes below this one."""
-    for process in _below(os.getpid()):
-        try:
-            status = Path(f"/proc/{process}/status").read_text()
-        except OSError:
-            continue
-        if "VmRSS:" in status:
-            size = int(status.split("VmRSS:")[1].split()[0]) / 2**20
-            yield status.split()[1], size
 
 
 def baseline(spark: SparkSession, text: str, out: str) -> None:
@@ -150,12 +86,13 @@ def stage_work(name: str, config: Config, run: Run) -> Callable[[], None]:
 
 
 def measured(spark: SparkSession, name: str, work: Callable[[], None]) -> Cost:
-    cost = Cost()
     spark.sparkContext.setJobGroup(name, name)
-    with Meter(cost):
+    with Watch() as watch:
         work()
-    cost.skew = skew(spark, name)
-    return cost
+    return Cost(
+        watch.seconds, watch.cpu_seconds, watch.jvm_gigabytes, watch.worker_gigabytes,
+        skew(spark, name),
+    )  # fmt: skip
 
 
 def skew(spark: SparkSession, group: str) -> float:

@@ -9,8 +9,9 @@ Then, in one session:
 * the default configuration (factors, prior, its learners), `features`, `train` and `evaluate`;
 * MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached.
 
-Run: ``python benchmarks/scale.py [ratings] [folder]`` (1,000,000; a temporary folder). A folder
-that holds the ratings already is used again. 100 million take about an hour and 15 GB of disk.
+Run: ``python benchmarks/scale.py [ratings] [folder] [run]`` (1,000,000; a temporary folder). A
+folder that holds the ratings already is used again; with the name of a run in the store `folder`,
+such as ``benchmarks/ingest.py`` leaves, its blocks are.
 """
 
 from __future__ import annotations
@@ -218,13 +219,20 @@ def warm_up(spark: SparkSession, folder: str) -> None:
         compare(run)
 
 
-def main(ratings: int, folder: str) -> None:
+def prepared(spark: SparkSession, ratings: int, folder: str, name: str | None) -> Run:
+    """Return a run with user blocks: the one of that name, or one of generated ratings."""
+    if name is not None:
+        return Run(spark, folder, name)
+    run = ingested(spark, ratings, folder)
+    run_stage(STAGES["prepare"], Config(), spark, run)
+    return run
+
+
+def main(ratings: int, folder: str, name: str | None = None) -> None:
     with spark_session("scale benchmark", SETTINGS) as spark:
         print("warming up")
         warm_up(spark, tempfile.mkdtemp(dir=folder))
-        run = ingested(spark, ratings, folder)
-        print(f"{run.read(BLOCKS).count() if run.has(BLOCKS) else 0:,} blocks are there")
-        run_stage(STAGES["prepare"], Config(), spark, run)
+        run = prepared(spark, ratings, folder, name)
         sizes = run.read(BLOCKS).agg(F.count("*"), F.sum(F.size("items"))).head() or (0, 0)
         print(f"{sizes[1]:,} ratings of {sizes[0]:,} users, {os.cpu_count()} cores")
         comparisons: list[Callable[[Run], None]] = [
@@ -240,7 +248,7 @@ if __name__ == "__main__":
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     if len(sys.argv) > 2:
         Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
-        main(wanted, str(Path(sys.argv[2]).resolve()))
+        main(wanted, str(Path(sys.argv[2]).resolve()), *sys.argv[3:4])
     else:
         with tempfile.TemporaryDirectory() as scratch:
             main(wanted, scratch)

@@ -350,6 +350,11 @@ class AggregateConfig:
 class RecommendConfig:
     """Every user's list of unseen items."""
 
+    in_pipeline: bool = setting(
+        True,
+        "make lists in the pipeline; kernel models take long: they score user by user, and queries "
+        "(format letor) have no unseen items",
+    )
     learner: str | None = setting(
         None, "whose models score the items, by label; null: the first of train.learners"
     )

@@ -288,7 +288,7 @@ METRICS = Contract(
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
-        Column("status", "string", "learned, fallback (to the item offset) or failed"),
+        Column("status", "string", "learned, approximated, fallback or failed"),
         Column("reason", "string", "why not learned; null when learned"),
         Column("user_group", "string", "cold, or the user's number of training ratings as a range"),
         Column("n_train", "int", "number of training ratings"),
@@ -454,7 +454,7 @@ RECOMMENDATIONS = Contract(
             "learned; new_item: learned, but of the item nothing is known; fallback: what is "
             "expected of a user who was not learned; item_offset: the model failed",
         ),
-        Column("reason", "string", "why so; null when learned"),
+        Column("reason", "string", "why so; null when learned exactly"),
         Column("bucket", "int", "hash bucket of the user (partition)"),
     ),
 )

@@ -169,7 +169,10 @@ def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) 
     kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
     positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
     landmarks = np.ascontiguousarray(X[positions])
-    values, vectors = np.linalg.eigh(kernel(landmarks, landmarks))
+    gram = kernel(landmarks, landmarks)
+    if not np.isfinite(gram.sum()):
+        raise LearnerError("the kernel overflowed: scale the features down")
+    values, vectors = np.linalg.eigh(gram)
     kept = values > _RANK_TOLERANCE * values[-1]
     root = vectors[:, kept] / np.sqrt(values[kept])
     linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})

@@ -27,13 +27,18 @@ def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vecto
 
     MPRank's is the exact leave-pair-out error, unless `selection` asks for folds; others' are the
     mean over `folds` of what is left out: the squared difference over pairs, of learners of ranks
-    the rank loss, of learners of an order the misranking. None with too few ratings to tell.
+    the rank loss, of learners of an order the misranking. None where the ratings cannot tell: too
+    few, all equal, or, for an order, equal in every fold.
     """
-    if len(sample.ratings) < MIN_RATINGS:
+    size = len(sample.ratings)
+    if size < MIN_RATINGS or sample.ratings.min() == sample.ratings.max():
         return None
     if _leaves_pairs_out(spec, sample, limits):
         return _leave_pair_out_errors(spec, sample)
-    folds = _folds(len(sample.ratings), limits.folds)
+    folds = _folds(size, limits.folds)
+    only_order = not spec.kind.on_rating_scale and not spec.kind.of_ranks
+    if only_order and not any(np.ptp(sample.ratings[fold]) for fold in folds):
+        return None
     return np.array([_fold_error(spec, params, sample, folds, limits)
                      for params in spec.candidates()])  # fmt: skip
 
@@ -95,7 +100,7 @@ def _fold_error(
             return math.inf
         if error is not None:
             total, weight = total + error * len(fold), weight + len(fold)
-    return total / weight if weight else math.inf
+    return total / weight
 
 
 def _error(fitted: Fitted, left_out: Sample, scale: RankScale | None) -> float | None:

@@ -52,7 +52,9 @@ class LearnerSpec:
 
     def make(self, scale: RankScale | None, params: Params | None = None) -> Learner:
         """Return a fresh, unfitted learner; the scale tells how many ranks there are."""
-        chosen = dict(self.params if params is None else params)
+        # the first of each, where none has been chosen
+        first = self.candidates()[0] if self.grid else self.params
+        chosen = dict(first if params is None else params)
         if self.kind.of_ranks and scale is not None:
             chosen["n_ranks"] = scale.n_ranks
         return self.kind(**chosen)

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.engine.batches import build_batch
+from spark_rank.engine.fitting import Limits
 from spark_rank.engine.known import known_before
 from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.problems import problems
+from spark_rank.engine.problems import Problem, problems
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import candidate_errors
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+from spark_rank.learners.errors import LearnerError
 
 _ERROR_COLUMNS = (
     Column("learner", "string", "name of the learner"),
@@ -41,13 +45,20 @@ def error_batches(
         rows = []
         for problem in problems(batch, features, job.panel):
             for spec in job.specs:
-                sample = known_before(problem, spec).sample(problem)
-                errors = candidate_errors(spec, sample, job.limits)
+                errors = _errors(problem, spec, job.limits)
                 if errors is not None:
                     rows.append(
                         {"learner": spec.label, "user_id": problem.user_id, "errors": errors}
                     )
         yield build_batch(rows, _ERROR_SCHEMA)
+
+
+def _errors(problem: Problem, spec: LearnerSpec, limits: Limits) -> NDArray[np.float64] | None:
+    """Return the errors of a user; whatever goes wrong with one user leaves that user out."""
+    try:
+        return candidate_errors(spec, known_before(problem, spec).sample(problem), limits)
+    except Exception:  # noqa: BLE001 - as in training, one bad user must never end the job
+        return None
 
 
 def grid_scores(
@@ -60,10 +71,16 @@ def grid_scores(
     """
     rows = []
     for spec in specs:
-        own = [row["errors"] for row in errors.to_pylist() if row["learner"] == spec.label]
         candidates = spec.candidates()
-        table = np.array(own, dtype=np.float64).reshape(len(own), len(candidates))
+        own = errors.filter(pc.equal(errors.column("learner"), spec.label)).column("errors")
+        values = own.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        table = values.reshape(len(own), len(candidates))
         scores = [_mean(column) for column in table.T]
+        if all(mean is None for mean, _ in scores):
+            raise LearnerError(
+                f"{spec.label}: no point of its grid can be told from the others: "
+                + ("none could be learned by every user" if len(own) else "no user can tell")
+            )
         best = int(np.argmin([math.inf if mean is None else mean for mean, _ in scores]))
         for position, (params, (mean, error)) in enumerate(zip(candidates, scores, strict=True)):
             rows.append({

@@ -36,4 +36,7 @@ def pipeline(config: Config) -> list[Stage]:
         left_out.add("synthesize")
     if not tune.is_needed(config):
         left_out.add("tune")
+    # a document belongs to its query: no other query has left it unseen
+    if not config.recommend.in_pipeline or config.input.format == "letor":
+        left_out.add("recommend")
     return [stage for name, stage in STAGES.items() if name not in left_out]

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.config.schema import RecommendConfig
+from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract
 from spark_rank.data.tables import BLOCKS, ITEMS, MODELS, PANEL, USERS
 from spark_rank.engine.explaining import Influences, Pulls
@@ -39,6 +41,7 @@ from spark_rank.stages.training import recorded_training
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]
+_BLOCK = 8192  # items whose features are held at once
 _NEAR = 3  # ids suggested for one that is not there
 
 
@@ -152,7 +155,9 @@ class Case:
     def _scores(self) -> tuple[Vector, Vector, Vector]:
         """Return score, rank and rating predicted of every item; NaN where there is none."""
         items = np.arange(len(self.features.item_ids))
-        scores = self.influences.model.scores(self.features, items)
+        parts = [self.influences.model.scores(self.features, items[start : start + _BLOCK])
+                 for start in range(0, len(items), _BLOCK)]  # fmt: skip
+        scores = np.concatenate(parts)
         return scores, *predictions(scores, np.zeros_like(items), self.batch, self.job)
 
     def _described(self, item: int) -> Row:
@@ -200,9 +205,11 @@ def _columns(pulls: Pulls) -> tuple[Any, Any, Any]:
 
 def find(config: Config, run: Run, question: Question) -> Case:
     """Collect what there is about the user; of anybody else no more than a name."""
-    settings = replace(config.recommend, learner=question.learner or config.recommend.learner)
     _check_trained(run)
-    label = asked_learner(settings, recorded_training(run))
+    listed = _list_settings(config, run)
+    settings = replace(listed, learner=question.learner or listed.learner)
+    key = "--learner" if question.learner else "recommend.learner"
+    label = asked_learner(settings, recorded_training(run), key)
     user = F.col("user_id") == question.user_id
     everybody = run.read(BLOCKS)
     blocks = everybody.where(user)
@@ -220,6 +227,15 @@ def find(config: Config, run: Run, question: Question) -> Case:
         open_distributed(files.files), files, _reviewers(run),
         (run.record("features") or {})["settings"].get("kind") == "factors",
     )  # fmt: skip
+
+
+def _list_settings(config: Config, run: Run) -> RecommendConfig:
+    """Return how the run's lists were made; where it has none, how this command would."""
+    record = run.record("recommend")
+    if record is None:
+        return config.recommend
+    settings: RecommendConfig = convert(RecommendConfig, record["settings"], "recommend")
+    return settings
 
 
 def _check_trained(run: Run) -> None:

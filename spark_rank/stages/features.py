@@ -51,6 +51,8 @@ def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
 def _deciding_settings(config: Config) -> dict[str, Any]:
     settings = config.features
     names = ("kind", *_DECIDING[settings.kind])
+    if settings.kind == "given" and settings.given is None:
+        names = ("kind", "given", "given_scale")  # documents of queries have no offset
     return {name: getattr(settings, name) for name in names}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +16,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import RecommendConfig, TrainConfig
 from spark_rank.data.blocks import training_part
 from spark_rank.data.contracts import ddl
+from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import (
     BLOCKS,
     ITEMS,
@@ -80,14 +82,14 @@ def all_lists(
     )
 
 
-def asked_learner(settings: RecommendConfig, training: TrainConfig) -> str:
-    """Return the label of the learner whose models score."""
+def asked_learner(
+    settings: RecommendConfig, training: TrainConfig, key: str = "recommend.learner"
+) -> str:
+    """Return the label of the learner whose models score; `key` is where it was named."""
     labels = [entry.label for entry in training.learners]
     name = labels[0] if settings.learner is None else settings.learner
     if name not in labels:
-        raise ConfigError(
-            f"recommend.learner: the run has no models of {name!r}, only of {', '.join(labels)}"
-        )
+        raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
     return name
 
 
@@ -124,13 +126,21 @@ def item_facts(settings: RecommendConfig, run: Run, blocks: DataFrame) -> pa.Tab
     """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
     counted = training_part(blocks).groupBy("item").agg(F.count("*").alias("n"))
     items = run.read(ITEMS).select("item", "item_id").join(counted, "item", "left")
+    if (run.record("prepare") or {})["settings"]["filters"]:
+        # who rated an item that a filter dropped is not known any more
+        occurring = blocks.select(F.explode("items").alias("item")).distinct()
+        items = items.join(occurring.withColumn("kept", F.lit(True)), "item", "left")
+    else:
+        items = items.withColumn("kept", F.lit(True))
     if run.has(TITLES):
         items = items.join(run.read(TITLES).select("item_id", "title"), "item_id", "left")
     else:
         items = items.withColumn("title", F.lit(None).cast("string"))
     n_ratings = F.coalesce("n", F.lit(0)).cast("int").alias("n_ratings")
-    table = items.select("item", "item_id", "title", n_ratings).orderBy("item").toArrow()
-    return table.append_column("candidate", _candidates(table, settings, run))
+    kept = F.coalesce("kept", F.lit(False)).alias("kept")
+    table = items.select("item", "item_id", "title", n_ratings, kept).orderBy("item").toArrow()
+    candidates = pc.and_(_candidates(table, settings, run), table.column("kept").combine_chunks())
+    return table.drop_columns("kept").append_column("candidate", candidates)
 
 
 def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Array:
@@ -163,7 +173,12 @@ def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
 def _text(path: str, key: str, run: Run) -> str:
     if not run.files.exists(path):
         raise ConfigError(f"recommend.{key}_from: {path}: no such file")
-    return run.files.read_text(path)
+    try:
+        # an editor's mark at the beginning is no part of the first id
+        return run.files.read_text(path).removeprefix("\ufeff")
+    except (UnicodeDecodeError, Py4JJavaError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else java_reason(error)
+        raise ConfigError(f"recommend.{key}_from: {path}: cannot be read ({reason})") from None
 
 
 def _list_files(config: Config, run: Run) -> dict[str, str]:

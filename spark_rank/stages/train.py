@@ -54,7 +54,7 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 def _specs(config: Config, run: Run) -> list[LearnerSpec]:
     """Return baselines and learners, with the hyper-parameters that were chosen for all users."""
-    chosen = run.record("tune")["facts"]["chosen"] if tune.is_needed(config) else {}  # type: ignore[index]
+    chosen = tune.chosen_for_all(config, run)
     own = [
         replace(spec, params=chosen[spec.label], grid={}) if spec.label in chosen else spec
         for spec in specs_of(config.train)

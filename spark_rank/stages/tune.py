@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -17,13 +18,16 @@ from spark_rank.engine.selection import MIN_RATINGS
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.tuning import ERRORS_DDL, error_batches, grid_scores
-from spark_rank.errors import InputDataError
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.learners.errors import LearnerError
 from spark_rank.stages.training import learn_job, specs_of, target_blocks
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Score every point of the grids that are chosen on a sample."""
     specs = [spec for spec in specs_of(config.train) if spec.grid and spec.selection == "sample"]
+    if not specs:
+        raise ConfigError("tune: no learner in train.learners has a grid to choose from for all")
     job = learn_job(config.train, specs, spark, run)
     errors = _sample(config, run).mapInArrow(partial(error_batches, job=job), ERRORS_DDL).toArrow()
     if len(errors) == 0:
@@ -31,7 +35,10 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
             f"tune: no user has the {_least_ratings(config.train)} training ratings that choosing "
             "hyper-parameters takes: leave the grids out"
         )
-    rows = grid_scores(specs, errors, job.limits.scale)
+    try:
+        rows = grid_scores(specs, errors, job.limits.scale)
+    except LearnerError as error:
+        raise InputDataError(f"tune: {error}") from None
     table = pa.Table.from_pylist(rows, arrow_schema(TUNING.columns))
     written = run.write(TUNING, spark.createDataFrame(table).coalesce(1))
     best = {row["learner"]: row["candidate"] - 1 for row in rows if row["chosen"]}
@@ -39,6 +46,20 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
     words = "; ".join(f"{label}: {_in_words(spec.grid, points[label])}"
                       for label, spec in zip(points, specs, strict=True))  # fmt: skip
     return StageResult(words, {TUNING.table: written}, {"chosen": points})
+
+
+def chosen_for_all(config: Config, run: Run) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters that were chosen, by label, for the grids of this config."""
+    if not is_needed(config):
+        return {}
+    record = run.record("tune") or {}
+    if record["settings"] != json.loads(json.dumps(_deciding_settings(config))):
+        raise ConfigError(
+            f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
+            "the new run a name of its own with --set run_id=NAME, or go back to what they were"
+        )
+    chosen: dict[str, dict[str, Any]] = record["facts"]["chosen"]
+    return chosen
 
 
 def is_needed(config: Config) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,27 +109,42 @@ def test_too_few_ratings_take_the_first() -> None:
         assert best_candidate(spec("mprank", grid, selection), few, LIMITS) == {"C": 5.0}
 
 
+def test_ratings_that_are_all_equal_tell_nothing() -> None:
+    equal = Sample(X, np.full(M, 4.0), OFFSET)
+    for name in ("mprank", "ranksvm", "prank"):
+        selection = "sample" if name == "mprank" else "k_fold"
+        grid = {"epochs": [1, 2]} if name == "prank" else {"C": [1.0, 2.0]}
+        assert candidate_errors(spec(name, grid, selection), equal, LIMITS) is None
+    # an order has nothing to be measured by where every fold is equal, ratings have
+    folds = Sample(X[:4], np.array([5.0, 4.0, 5.0, 4.0]), OFFSET[:4])
+    grid = {"C": [1.0, 2.0]}
+    assert candidate_errors(spec("ranksvm", grid, "k_fold"), folds, LIMITS) is None
+    assert candidate_errors(spec("svrank", grid, "k_fold"), folds, LIMITS) is not None
+
+
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("learner", "grid", "selection"),
+    ("learner", "grid", "selection", "most"),
     [
-        ("mprank", {"degree": [300, 1]}, "leave_pair_out"),
-        ("mprank", {"degree": [300, 1]}, "k_fold"),
-        ("widrow_hoff", {"eta": [1e200, 0.01]}, "k_fold"),
+        ("mprank", {"degree": [300, 1]}, "leave_pair_out", 100),
+        ("mprank", {"degree": [300, 1]}, "k_fold", 100),
+        ("svrank", {"degree": [300, 1]}, "k_fold", 5),  # on landmarks
+        ("widrow_hoff", {"eta": [1e200, 0.01]}, "k_fold", 100),
     ],
 )
 def test_a_point_that_cannot_be_learned_is_never_chosen(
-    learner: str, grid: dict[str, list[Any]], selection: str
+    learner: str, grid: dict[str, list[Any]], selection: str, most: int
 ) -> None:
-    fixed = {"kernel": "poly", "gamma": 1e3} if learner == "mprank" else {}
+    limits = replace(LIMITS, max_kernel_ratings=most, landmarks=5)
+    fixed = {"kernel": "poly", "gamma": 1e3} if "degree" in grid else {}
     point = spec(learner, grid, selection, **fixed)
-    errors = candidate_errors(point, SAMPLE, LIMITS)
+    errors = candidate_errors(point, SAMPLE, limits)
     assert errors is not None
     assert errors[0] == math.inf
     assert math.isfinite(errors[1])
     (name,) = grid
-    assert best_candidate(point, SAMPLE, LIMITS)[name] == grid[name][1]
+    assert best_candidate(point, SAMPLE, limits)[name] == grid[name][1]
 
 
 def test_many_ratings_are_chosen_by_folds_not_by_their_square() -> None:

@@ -7,9 +7,11 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.engine.tuning import grid_scores
+from spark_rank.learners.errors import LearnerError
 
 SPEC = LearnerSpec("m", "mprank", True, {"kernel": "rbf"}, {"C": [1.0, 2.0], "gamma": [0.1, 0.2]})
 
@@ -49,3 +51,10 @@ def test_a_point_that_failed_for_a_user_is_not_chosen() -> None:
     found = grid_scores([SPEC], table([[math.inf, 2.0, 1.0, 3.0], [0.0, 2.0, 1.5, 3.0]]), None)
     assert [row["error"] for row in found] == [None, 2.0, 1.25, 3.0]
     assert [row["chosen"] for row in found] == [False, False, True, False]
+
+
+def test_a_grid_that_nobody_can_tell_apart_is_refused() -> None:
+    failed = [[math.inf] * 4, [1.0] * 4]
+    for rows, reason in ((failed, "could be learned"), ([], "no user can tell")):
+        with pytest.raises(LearnerError, match=f"m: no point .*{reason}"):
+            grid_scores([SPEC], table(rows), None)

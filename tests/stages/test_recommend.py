@@ -84,12 +84,13 @@ def test_lists_of_another_learner_with_titles_and_filters(
 ) -> None:
     lines = [f"u{u},p{i},{(u * i) % 5 + 1}" for u in range(30) for i in range(u % 3, 12, 2)]
     data, titles, wanted = tmp_path / "in.csv", tmp_path / "movies.csv", tmp_path / "wanted.txt"
-    data.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    # a film that a filter drops is in no list: who has rated it is not known any more
+    data.write_text("\n".join(["user,item,rating", "u0,p99,5", *lines]) + "\n")
     titles.write_text("movieId,title,genres\n" + "".join(f"p{i},Film {i},x\n" for i in range(12)))
-    wanted.write_text("p1\n\n p2 \nunheard of\n")
+    wanted.write_text("\ufeffp1\n\n p2 \nunheard of\np99\n")
     sets = [
         f"input.path={data}", "input.format=csv", f"input.titles={titles}",
-        "input.titles_format=movielens-csv",
+        "input.titles_format=movielens-csv", "prepare.filters=[{item_min: 2}]",
         "train.learners=[{name: one}, {name: boosted, learner: rankboost}]",
         "recommend={learner: boosted, top: 4, bottom: 0, include: ['p3', 'p5'], exclude: ['p5']}",
         f"recommend.include_from={wanted}",
@@ -119,6 +120,11 @@ def test_nothing_to_recommend_is_told(
     missing = make_config("recommend.exclude_from=/nowhere.txt")
     with pytest.raises(ConfigError, match=r"recommend\.exclude_from: /nowhere.txt: no such file"):
         item_facts(missing.recommend, finished, blocks)
+    (tmp_path / "latin").write_bytes(b"caf\xe9\n")
+    for path, named in ((tmp_path, "cannot be read"), (tmp_path / "latin", "not UTF-8")):
+        unreadable = make_config(f"recommend.exclude_from={path}")
+        with pytest.raises(ConfigError, match=rf"recommend\.exclude_from: .*{named}"):
+            item_facts(unreadable.recommend, finished, blocks)
     unknown = make_config("recommend.include=['nothing']")
     with pytest.raises(ConfigError, match=r"recommend\.include: the run has none"):
         item_facts(unknown.recommend, finished, blocks)

@@ -18,7 +18,7 @@ from spark_rank.config import Config
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.stages import STAGES, pipeline
+from spark_rank.stages import STAGES, pipeline, tune
 
 LEARNERS = """
 train:
@@ -132,6 +132,17 @@ def test_what_a_sample_chose_is_what_all_are_trained_with(trained: Run) -> None:
                 where learner = '{label}' and status = 'learned'""",
         )
         assert [json.loads(text) for (text,) in used] == [json.loads(chosen[2])]
+
+
+def test_train_refuses_what_was_chosen_for_another_grid(
+    spark: SparkSession, make_config: MakeConfig, trained: Run
+) -> None:
+    assert set(tune.chosen_for_all(make_config(yaml=LEARNERS), trained)) == {"shared", "averaged"}
+    edited = make_config(yaml=LEARNERS.replace("[0.0001, 0.1, 1]", "[0.1, 1]"))
+    with pytest.raises(ConfigError, match="for other settings"):
+        tune.chosen_for_all(edited, trained)
+    with pytest.raises(ConfigError, match="no learner in train.learners has a grid"):
+        tune.tune(make_config(), spark, trained)
 
 
 def test_each_user_has_a_choice_of_its_own(trained: Run) -> None:
