@@ -67,7 +67,7 @@ class Watch:
         for name, _, gigabytes in found[1:]:
             if name == "java":
                 self.jvm_gigabytes = max(self.jvm_gigabytes, gigabytes)
-            else:
+            elif name.startswith("python"):  # a JVM's forks bear the names of its threads
                 self.worker_gigabytes = max(self.worker_gigabytes, gigabytes)
 
 
