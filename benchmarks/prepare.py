@@ -15,10 +15,10 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 
-from ingest import SETTINGS, cpu_seconds, data_bytes
+from ingest import SETTINGS, data_bytes
+from machine import Watch
 from netflix_text import MOVIES, RATINGS_PER_USER
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -77,9 +77,9 @@ def baseline(run: Run) -> None:
 def measured(name: str, run: Run, work: Callable[[], object]) -> None:
     run.spark.sparkContext.setJobGroup(name, name)
     rows = run.read(RATINGS).count()
-    started, cpu = time.perf_counter(), cpu_seconds()
-    work()
-    seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+    with Watch() as watch:
+        work()
+    seconds, cpu = watch.seconds, watch.cpu_seconds
     print(
         f"  {name:<16}{seconds:8.1f} s {seconds / rows * 1e6:7.2f} s and {cpu / rows * 1e6:5.2f} "
         f"CPU s per million; slowest task over the median {skew(run.spark, name)}"
