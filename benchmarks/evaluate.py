@@ -23,6 +23,7 @@ from spark_rank.data.tables import METRICS, MODELS
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.distributions import Statistics, distributions
 from spark_rank.engine.generalization import BoundFacts
+from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import (
     ROC_PARTIAL_DDL,
     SCORED,
@@ -42,7 +43,7 @@ COLUMNS = tuple(
     if column.name == name
 )
 FACTS = BoundFacts(dict.fromkeys(LEARNERS, "mprank"), 100.0, 4.0, 2.0, 1.0, 0.05)
-MEASURES = Measures(10, 4.0, 0.25, (1.0, 2.0, 3.0, 4.0, 5.0), None, FACTS)
+MEASURES = Measures(10, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS)
 STATISTICS = Statistics(GROUPS.names(), 0.95, 0, {"stability": 16.0, "margin": 1.0})
 HYPERPARAMETERS = '{"C": 0.1, "ridge": "per-example", "rbf_weight": 1.0}'
 

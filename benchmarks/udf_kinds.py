@@ -24,9 +24,12 @@ from spark_rank.config.schema import PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.engine.batches import build_batch
-from spark_rank.engine.learning import LearnerSpec, learn_user, problems
+from spark_rank.engine.fitting import Limits
+from spark_rank.engine.learning import LearnJob, learn_user
+from spark_rank.engine.problems import problems
 from spark_rank.engine.session import spark_session
-from spark_rank.features.files import ItemFeatures
+from spark_rank.engine.specs import LearnerSpec
+from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.stages.synthesize import generated_ratings
 
 ITEMS, FEATURES, REPEATS = 1500, 300, 3
@@ -40,6 +43,8 @@ SCHEMA = pa.schema(
     ]
 )
 SPEC = LearnerSpec("mprank", "mprank", item_offset=True, params={"C": 0.1})
+NO_FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "ids")))
+JOB = LearnJob(NO_FILES, (SPEC,), {}, 3, 1.0, Limits(None, 4000, 500, 5))
 
 
 def item_features() -> ItemFeatures:
@@ -56,7 +61,7 @@ def item_features() -> ItemFeatures:
 def in_arrow(batches: Iterator[pa.RecordBatch], features: ItemFeatures) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         made = problems(batch, features, {})
-        rows = [learn_user(problem, SPEC, 3, features.item_ids) for problem in made]
+        rows = [learn_user(problem, SPEC, JOB, features.item_ids) for problem in made]
         yield build_batch(rows, SCHEMA)
 
 
@@ -68,7 +73,7 @@ def pandas_learner(features: ItemFeatures) -> Callable[..., F.Column]:
             frame = pd.DataFrame(dict(zip(names, series, strict=True)))
             batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
             made = problems(batch, features, {})
-            rows = [learn_user(problem, SPEC, 3, features.item_ids) for problem in made]
+            rows = [learn_user(problem, SPEC, JOB, features.item_ids) for problem in made]
             yield pd.DataFrame({name: [row.get(name) for row in rows] for name in SCHEMA.names})
 
     return learn
