@@ -63,7 +63,10 @@ class Watch:
         # CPU of this process and of all below it, those that ended among them
         processes = [os.getpid(), *descendants(os.getpid())]
         found = [usage for pid in processes if (usage := _usage(pid)) is not None]
-        self._samples.append((time.perf_counter(), sum(cpu for _, cpu, _ in found)))
+        spent = sum(cpu for _, cpu, _ in found)
+        # what has ended is missing until its parent has heard of it
+        spent = max(spent, self._samples[-1][1]) if self._samples else spent
+        self._samples.append((time.perf_counter(), spent))
         for name, _, gigabytes in found[1:]:
             if name == "java":
                 self.jvm_gigabytes = max(self.jvm_gigabytes, gigabytes)
