@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -57,26 +57,29 @@ def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Confi
         folder = tmp_path_factory.mktemp("config")
         path = folder / "test.yaml"
         small = "synthesize: {users: 60, items: 80, median_ratings: 20}\n"
-        path.write_text((yaml or small) + "features: {kind: panel, panel_size: 10}\n")
+        # lists only where a test looks at them: every stage takes seconds
+        brief = "features: {kind: panel, panel_size: 10}\nrecommend: {in_pipeline: false}\n"
+        path.write_text((yaml or small) + brief)
         return load_config(path, [f"store={folder / 'store'}", *sets])
 
     return make
 
 
 @pytest.fixture(scope="session")
-def run_pipeline(spark: SparkSession) -> Callable[[Config], Run]:
-    """Run all stages of a configuration in the shared session."""
+def run_pipeline(spark: SparkSession) -> Callable[..., Run]:
+    """Run the stages of a configuration, but those it may do without, in the shared session."""
 
-    def execute(config: Config) -> Run:
+    def execute(config: Config, *, without: Collection[str] = ()) -> Run:
         run = Run(spark, config.store, config.run_id)
-        run_stages(pipeline(config), config, spark, run)
+        stages = [stage for stage in pipeline(config) if stage.name not in without]
+        run_stages(stages, config, spark, run)
         return run
 
     return execute
 
 
 @pytest.fixture(scope="session")
-def finished(make_config: Callable[..., Config], run_pipeline: Callable[[Config], Run]) -> Run:
+def finished(make_config: Callable[..., Config], run_pipeline: Callable[..., Run]) -> Run:
     """Return a whole small run, shared by the tests that only look at it."""
     learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
-    return run_pipeline(make_config(f"train.learners={learners}"))
+    return run_pipeline(make_config(f"train.learners={learners}", "recommend.in_pipeline=true"))

@@ -25,7 +25,7 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **extra}
 
 
-def spark_rank(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def spark_rank(*arguments: str, timeout: float = 200) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "spark_rank", *arguments],
         cwd=ROOT, capture_output=True, text=True, timeout=timeout, env=environment(), check=False,
@@ -155,13 +155,13 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
     return subprocess.run(
-        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=180, check=False,
+        [*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
         env=environment(**find_java().environment(), SPARK_LOCAL_IP="127.0.0.1"),
     )  # fmt: skip
 
 
 def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
-    sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY]
+    sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY, "recommend.in_pipeline=false"]
     done = spark_submit("jobs/pipeline.py", "--config", "conf/default.yaml", "--set", *sets)
     assert done.returncode == 0, done.stderr[-2000:]
     models = tmp_path / "store" / "runs" / "run_id=s" / "models"
@@ -182,7 +182,8 @@ def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_quiet_and_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "spark_rank", "pipeline", "--spark", "spark.master=local[1]"]
-    command += ["--set", f"store={tmp_path / 'store'}", *TINY]
+    command += ["--set", f"store={tmp_path / 'store'}", *TINY, "features.kind=panel"]
+    command += ["recommend.in_pipeline=false", "train.learners=[{params: {C: 0.1}}]"]
     process = subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=environment(),
         start_new_session=True,
@@ -200,7 +201,7 @@ def test_ctrl_c_is_quiet_and_the_same_command_goes_on(tmp_path: Path) -> None:
     assert "Traceback" not in rest
     assert "the same command goes on" in rest
     again = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=environment(),
+        command, cwd=ROOT, capture_output=True, text=True, timeout=200, env=environment(),
         check=False,
     )  # fmt: skip
     assert again.returncode == 0, again.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from functools import partial
 from typing import Any
@@ -190,6 +191,12 @@ def _list_files(config: Config, run: Run) -> dict[str, str]:
     }
 
 
+def _deciding_settings(config: Config) -> dict[str, Any]:
+    settings = dataclasses.asdict(config.recommend)
+    del settings["in_pipeline"]  # who starts the stage decides nothing
+    return settings
+
+
 def _facts(recommendations: DataFrame) -> dict[str, Any]:
     """Return how many users have a list, and how many places each source fills."""
     first = (F.col("list") == "top") & (F.col("position") == 1)
@@ -209,7 +216,7 @@ def _facts(recommendations: DataFrame) -> dict[str, Any]:
 STAGE = Stage(
     name="recommend",
     run=recommend,
-    settings=lambda config: config.recommend,
+    settings=_deciding_settings,
     needs=lambda config: ("train", "prepare", "features", "ingest"),
     inputs=_list_files,
 )

@@ -65,9 +65,10 @@ def test_rankings_follow_the_scores_of_the_first_learner(finished: Run) -> None:
 
 
 def test_votes_of_all_learners_and_the_first_few(
-    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
-    run = run_pipeline(make_config(LEARNERS, "rank={preference: votes, top: 2}"))
+    config = make_config(LEARNERS, "rank={preference: votes, top: 2}")
+    run = run_pipeline(config, without=("evaluate", "aggregate", "report"))
     record = run.record("rank") or {}
     assert record["facts"]["learners"] == ["one", "two"]
     rows = duckdb.sql(f"select items, n_items, calls from {files(run, 'rankings')}").fetchall()
@@ -127,10 +128,10 @@ def test_the_aggregate_is_that_of_all_voters(finished: Run) -> None:
 
 
 def test_theorems_are_a_table_and_then_a_section_of_the_report(
-    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
     config = make_config("theorems.trials=20")
-    run = run_pipeline(config)
+    run = run_pipeline(config, without=("rank", "aggregate"))
     page = Path(run.path("report/report.html").removeprefix("file:"))
     assert "Theorems" not in page.read_text()
     record = run_stage(STAGES["theorems"], config, spark, run)
@@ -146,7 +147,7 @@ def test_theorems_are_a_table_and_then_a_section_of_the_report(
 
 
 def test_filtered_users_have_no_say_in_the_aggregate(
-    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
     lines = [f"many{u},p{i},{(u * i) % 5 + 1}" for u in range(30) for i in range(10)]
     lines += [f"few{u},q{i},{(u + i) % 5 + 1}" for u in range(8) for i in range(6)]
@@ -156,14 +157,15 @@ def test_filtered_users_have_no_say_in_the_aggregate(
         make_config(
             f"input.path={path}", "input.format=csv", "aggregate.items=8",
             "prepare.filters=[{user_min: 2, user_max: 8}]",
-        )
+        ),
+        without=("features", "train", "evaluate", "rank", "report"),
     )  # fmt: skip
     items = duckdb.sql(f"select item_id, ratings from {files(run, 'aggregate')}").fetchall()
     assert sorted(items) == [(f"q{i}", 8) for i in range(6)]
 
 
 def test_a_single_item_is_in_order_as_it_is(
-    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+    tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
     path = tmp_path / "in.csv"
     path.write_text("user,item,rating\n" + "".join(f"u{u},x,{u % 5 + 1}\n" for u in range(6)))
@@ -174,7 +176,7 @@ def test_a_single_item_is_in_order_as_it_is(
 
 
 def test_later_stages_go_by_what_was_trained(
-    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[[Config], Run]
+    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
     config = make_config(LEARNERS)
     run = Run(spark, config.store, config.run_id)
