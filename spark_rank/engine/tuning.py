@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.engine.batches import build_batch
-from spark_rank.engine.fitting import Limits
 from spark_rank.engine.known import known_before
 from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.problems import Problem, problems
+from spark_rank.engine.problems import problems
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import candidate_errors
 from spark_rank.engine.specs import LearnerSpec
@@ -26,7 +24,8 @@ from spark_rank.learners.errors import LearnerError
 _ERROR_COLUMNS = (
     Column("learner", "string", "name of the learner"),
     Column("user_id", "string", "id as in the input"),
-    Column("errors", "array<double>", "error of every point of the grid"),
+    Column("errors", "array<double>", "error of every point of the grid; null after a failure"),
+    Column("detail", "string", "what the failure said; null otherwise"),
 )
 ERRORS_DDL = ddl(_ERROR_COLUMNS)
 _ERROR_SCHEMA = arrow_schema(_ERROR_COLUMNS)
@@ -42,23 +41,18 @@ def error_batches(
     """Turn user blocks into rows of errors, one per user and learner; none where undefined."""
     features = open_features(job.files)
     for batch in batches:
-        rows = []
+        rows: list[Row] = []
         for problem in problems(batch, features, job.panel):
             for spec in job.specs:
-                errors = _errors(problem, spec, job.limits)
-                if errors is not None:
-                    rows.append(
-                        {"learner": spec.label, "user_id": problem.user_id, "errors": errors}
-                    )
+                row: Row = {"learner": spec.label, "user_id": problem.user_id}
+                try:
+                    sample = known_before(problem, spec).sample(problem)
+                    errors = candidate_errors(spec, sample, job.limits)
+                except Exception as error:  # noqa: BLE001 - one bad user must never end the job
+                    rows.append({**row, "detail": f"{type(error).__name__}: {error}"})
+                else:
+                    rows += [] if errors is None else [{**row, "errors": errors}]
         yield build_batch(rows, _ERROR_SCHEMA)
-
-
-def _errors(problem: Problem, spec: LearnerSpec, limits: Limits) -> NDArray[np.float64] | None:
-    """Return the errors of a user; whatever goes wrong with one user leaves that user out."""
-    try:
-        return candidate_errors(spec, known_before(problem, spec).sample(problem), limits)
-    except Exception:  # noqa: BLE001 - as in training, one bad user must never end the job
-        return None
 
 
 def grid_scores(
@@ -73,6 +67,7 @@ def grid_scores(
     for spec in specs:
         candidates = spec.candidates()
         own = errors.filter(pc.equal(errors.column("learner"), spec.label)).column("errors")
+        own = own.drop_null()
         values = own.combine_chunks().flatten().to_numpy(zero_copy_only=False)
         table = values.reshape(len(own), len(candidates))
         scores = [_mean(column) for column in table.T]

@@ -45,7 +45,11 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
     points = {spec.label: spec.candidates()[best[spec.label]] for spec in specs}
     words = "; ".join(f"{label}: {_in_words(spec.grid, points[label])}"
                       for label, spec in zip(points, specs, strict=True))  # fmt: skip
-    return StageResult(words, {TUNING.table: written}, {"chosen": points})
+    failures = errors.column("detail").drop_null().to_pylist()
+    if failures:
+        words += f"; left out {len(failures):,} failures, the first: {failures[0]}"
+    facts = {"chosen": points, "failures": len(failures)}
+    return StageResult(words, {TUNING.table: written}, facts)
 
 
 def chosen_for_all(config: Config, run: Run) -> dict[str, dict[str, Any]]:

@@ -9,8 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spark_rank.engine import tuning
+from spark_rank.engine.fitting import Limits, Sample
+from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.specs import LearnerSpec
-from spark_rank.engine.tuning import grid_scores
+from spark_rank.engine.tuning import error_batches, grid_scores
+from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.learners.errors import LearnerError
 
 SPEC = LearnerSpec("m", "mprank", True, {"kernel": "rbf"}, {"C": [1.0, 2.0], "gamma": [0.1, 0.2]})
@@ -58,3 +62,38 @@ def test_a_grid_that_nobody_can_tell_apart_is_refused() -> None:
     for rows, reason in ((failed, "could be learned"), ([], "no user can tell")):
         with pytest.raises(LearnerError, match=f"m: no point .*{reason}"):
             grid_scores([SPEC], table(rows), None)
+
+
+def test_what_goes_wrong_with_one_user_is_told_and_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fragile(spec: LearnerSpec, sample: Sample, limits: Limits) -> np.ndarray:
+        if len(sample.ratings) == 5:
+            raise ZeroDivisionError("poison")
+        return np.array([2.0, 1.0, 3.0, 4.0])
+
+    monkeypatch.setattr(tuning, "candidate_errors", fragile)
+    features = ItemFeatures(
+        np.ones((9, 2), np.float32), np.zeros(9), np.empty((0, 2), np.float32),
+        pa.array([str(item) for item in range(9)]),
+    )  # fmt: skip
+    blocks = pa.record_batch({
+        "user": pa.array([0, 1], pa.int32()), "user_id": pa.array(["bad", "good"]),
+        "items": pa.array([range(6), range(8)], pa.list_(pa.int32())),
+        "ratings": pa.array([[1.0] * 6, [2.0] * 8], pa.list_(pa.float32())),
+        "n_train": pa.array([5, 6], pa.int32()),
+    })  # fmt: skip
+    files = FeatureFiles(*(MappedFile(name, "") for name in ("a", "b", "c", "d")))
+    job = LearnJob(files, (SPEC,), {}, 2, 1.0, Limits(None, 100, 10, 3))
+    (out,) = error_batches(iter([blocks]), job, lambda files: features)
+    bad, good = out.to_pylist()
+    assert (bad["user_id"], bad["errors"]) == ("bad", None)
+    assert bad["detail"] == "ZeroDivisionError: poison"
+    assert (good["user_id"], good["errors"], good["detail"]) == ("good", [2.0, 1.0, 3.0, 4.0], None)
+    found = grid_scores([SPEC], pa.Table.from_batches([out]), None)
+    assert [(row["error"], row["users"]) for row in found] == [
+        (2.0, 1),
+        (1.0, 1),
+        (3.0, 1),
+        (4.0, 1),
+    ]
