@@ -361,7 +361,7 @@ def test_movielens_100k(
     run = run_pipeline(
         make_config(
             f"input.path={path}", "input.format=movielens-100k", f"train.learners={learners}",
-            "features.panel_size=100",
+            "features.panel_size=100", "recommend.in_pipeline=true",
         )
     )  # fmt: skip
     records = run.records()
