@@ -37,6 +37,7 @@ STAGES = {
         ("recommend",),
     ),
     "theorems": ("put the theorems of preference-based ranking to the test", ("theorems",)),
+    "experiment": ("run one of the papers' experiments, and its report", ("experiment",)),
     "report": ("write the run's HTML report", ()),
     "pipeline": (
         "run all stages in order",
@@ -111,6 +112,8 @@ def _keys(sections: Sequence[str]) -> str:
     lines = [f"  {key:<{width}}  {doc} [{default}]" for key, doc, default in rows]
     if "train" in sections:
         lines += ["", "an entry of train.learners:", *_learner_keys()]
+    if "experiment" in sections:
+        lines += _experiment_keys()
     return "\n".join(["configuration keys it reads, with their defaults:", *lines])
 
 
@@ -124,6 +127,18 @@ def _learner_keys() -> list[str]:
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
     return [f"  {key:<19} {doc}" for key, doc in rows]
+
+
+def _experiment_keys() -> list[str]:
+    from spark_rank.config.schema import describe
+    from spark_rank.experiments import EXPERIMENTS
+
+    lines = []
+    for name, experiment in EXPERIMENTS.items():
+        rows = describe(experiment.settings, sections=("",))
+        lines += ["", f"experiment.settings of {name}: {experiment.title}"]
+        lines += [f"  {key:<19} {doc} [{default}]" for key, doc, default in rows]
+    return lines
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:

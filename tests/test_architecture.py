@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spark_rank"
-SPARK_FREE = ("learners", "metrics", "preference", "report", "config")
+SPARK_FREE = ("learners", "metrics", "preference", "report", "config", "experiments")
 FORBIDDEN = {
     **{room: {"pyspark", "pandas"} for room in SPARK_FREE},
     "learners": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
@@ -19,6 +19,8 @@ FORBIDDEN = {
     "preference": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages",
                    "spark_rank.data", "spark_rank.features", "spark_rank.config",
                    "spark_rank.metrics"},
+    "experiments": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages",
+                    "spark_rank.report"},
     "data": {"spark_rank.engine", "spark_rank.stages", "spark_rank.features",
              "spark_rank.learners"},
     "features": {"spark_rank.engine", "spark_rank.stages", "spark_rank.learners"},

@@ -383,6 +383,18 @@ class TheoremsConfig:
 
 
 @dataclass(frozen=True)
+class ExperimentConfig:
+    """One of the papers' experiments."""
+
+    name: str | None = setting(None, "which one; each has a file conf/paper/<name>.yaml")
+    data: str = setting(
+        "data",
+        "folder of the data sets; an experiment without its data set is skipped, and says so",
+    )
+    settings: dict[str, Any] = setting({}, "the experiment's own settings")
+
+
+@dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
@@ -400,6 +412,7 @@ class Config:
     aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")
     recommend: RecommendConfig = setting(RecommendConfig(), "lists of unseen items")
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
+    experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")
 
 

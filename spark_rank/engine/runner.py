@@ -41,7 +41,12 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
     fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
-        outdated = stage.view and done is not None and done["fingerprint"] != fingerprint
+        # what was skipped for want of data has left nothing that a later run could contradict
+        outdated = (
+            done is not None
+            and (stage.view or "skipped" in done["facts"])
+            and done["fingerprint"] != fingerprint
+        )
         if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
             progress.finish(f"already done: {done['message']}")

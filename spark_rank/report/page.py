@@ -8,9 +8,9 @@ from html import escape
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2127; --soft: #5d646e; --line: #d8dce2;
-  --paper: #ffffff; --band: #f4f6f8; --best: #e3f1e8; }
+  --paper: #ffffff; --band: #f4f6f8; --best: #e3f1e8; --worse: #f8e6e1; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --soft: #a2a9b3; --line: #3a414a;
-  --paper: #16191d; --band: #1e2328; --best: #1d3a2a; } }
+  --paper: #16191d; --band: #1e2328; --best: #1d3a2a; --worse: #47261e; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 62rem; color: var(--ink);
   background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
@@ -24,6 +24,7 @@ td { white-space: nowrap; } td.text { white-space: normal; }
 th { background: var(--band); font-weight: 600; } tbody th { background: none; font-weight: 500; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
 td.best { background: var(--best); font-weight: 600; }
+td.worse { background: var(--worse); }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; caption-side: bottom; }
 figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; }
 figure.square { max-width: 32rem; } tbody th { white-space: nowrap; }
@@ -40,6 +41,7 @@ class Cell:
     text: str
     best: bool = False
     left: bool = False
+    worse: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def _row(cells: Sequence[Cell]) -> str:
     first, *others = cells
     shown = [f'<th scope="row">{escape(first.text)}</th>']
     for cell in others:
-        classes = " ".join(n for n, on in (("best", cell.best), ("text", cell.left)) if on)
+        marks = (("best", cell.best), ("worse", cell.worse), ("text", cell.left))
+        classes = " ".join(name for name, on in marks if on)
         attribute = f' class="{classes}"' if classes else ""
         shown.append(f"<td{attribute}>{escape(cell.text)}</td>")
     return "".join(shown)

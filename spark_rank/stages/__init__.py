@@ -5,6 +5,7 @@ from spark_rank.engine.stage import Stage
 from spark_rank.stages import (
     aggregate,
     evaluate,
+    experiment,
     features,
     ingest,
     prepare,
@@ -21,7 +22,7 @@ STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
     for module in (
         synthesize, ingest, prepare, features, tune, train, evaluate, rank, aggregate,
-        recommend, theorems, report,
+        recommend, theorems, experiment, report,
     )
 }  # fmt: skip
 
@@ -29,9 +30,9 @@ STAGES: dict[str, Stage] = {
 def pipeline(config: Config) -> list[Stage]:
     """Return the stages of a whole run; with an input of one's own, nothing is generated.
 
-    The theorems need no data and are run by their own command.
+    The theorems and the papers' experiments are run by their own commands.
     """
-    left_out = {"theorems"}
+    left_out = {"theorems", "experiment"}
     if config.input.path is not None:
         left_out.add("synthesize")
     if not tune.is_needed(config):

@@ -8,22 +8,30 @@ from typing import Any
 from spark_rank.config import Config
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
+from spark_rank.engine.stage import Stage
 from spark_rank.engine.store import Run
 from spark_rank.learners import BASELINES
-from spark_rank.stages import STAGES, pipeline, report
+from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, report
 
 PIPELINE = "pipeline"
 
 
 def execute(name: str, config: Config) -> None:
     """Run one stage, or all of them and print the summary."""
-    stages = pipeline(config) if name == PIPELINE else [STAGES[name]]
     with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
         run = Run(spark, config.store, config.run_id)
-        run_stages(stages, config, spark, run)
+        run_stages(_stages(name, config), config, spark, run)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)
+
+
+def _stages(name: str, config: Config) -> list[Stage]:
+    if name == PIPELINE:
+        return pipeline(config)
+    # the page of an experiment is made with it
+    page = [experiment_report.STAGE] if name == experiment.STAGE.name else []
+    return [STAGES[name], *page]
 
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:

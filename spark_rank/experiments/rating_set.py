@@ -1,0 +1,105 @@
+"""A data set of an experiment: all ratings as one sparse matrix, small enough for one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class RatingSet:
+    """Ratings by user: user u owns the places ends[u] to ends[u + 1] of `items` and `ratings`.
+
+    Users and items are numbered in the order of their ids (of their values, if all are numbers);
+    items ascend within a user. The arrays may be mapped into memory: they are not to be changed.
+    """
+
+    name: str
+    ends: NDArray[np.int64]
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float32]
+    user_ids: NDArray[np.str_]
+    item_ids: NDArray[np.str_]
+
+    @classmethod
+    def from_columns(
+        cls, name: str, users: Sequence[str], items: Sequence[str], ratings: Sequence[float]
+    ) -> RatingSet:
+        """Build from one entry per rating, in any order; a pair given twice is a ValueError."""
+        user_ids, user = _numbered(np.asarray(users, dtype=np.str_))
+        item_ids, item = _numbered(np.asarray(items, dtype=np.str_))
+        order = np.lexsort((item, user))
+        user, item = user[order], item[order]
+        twice = (np.diff(user) == 0) & (np.diff(item) == 0)
+        if twice.any():
+            place = int(np.flatnonzero(twice)[0])
+            raise ValueError(
+                f"user {user_ids[user[place]]} has rated item {item_ids[item[place]]} twice"
+            )
+        ends = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(user_ids)))])
+        values = np.asarray(ratings, dtype=np.float32)[order]
+        return cls(name, ends.astype(np.int64), item.astype(np.int32), values, user_ids, item_ids)
+
+    @property
+    def n_users(self) -> int:
+        """Return the number of users."""
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        """Return the number of items."""
+        return len(self.item_ids)
+
+    @property
+    def n_ratings(self) -> NDArray[np.int64]:
+        """Return the number of ratings of every user."""
+        return np.diff(self.ends)
+
+    @cached_property
+    def levels(self) -> NDArray[np.float32]:
+        """Return the different ratings, ascending."""
+        return np.unique(self.ratings)
+
+    def of_user(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return a user's items, ascending, and their ratings."""
+        own = slice(self.ends[user], self.ends[user + 1])
+        return self.items[own], self.ratings[own]
+
+    def ranks(self, ratings: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return ratings as ranks 1..k of the levels of this set."""
+        return np.searchsorted(self.levels, ratings).astype(np.int64) + 1
+
+    def columns_of(
+        self, users: NDArray[Any], items: NDArray[Any], missing: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the items × users matrix of ratings; what a user has not rated is `missing`.
+
+        `items` are different from each other, in any order; `missing` has one value per user.
+        O(items · users + ratings of the users).
+        """
+        row_of = np.full(self.n_items, -1, dtype=np.int64)
+        row_of[items] = np.arange(len(items))
+        matrix = np.empty((len(items), len(users)))
+        matrix[:] = missing
+        for column, user in enumerate(users):
+            own, ratings = self.of_user(int(user))
+            rows = row_of[own]
+            rated = rows >= 0
+            matrix[rows[rated], column] = ratings[rated]
+        return matrix
+
+
+def _numbered(ids: NDArray[np.str_]) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """Return the different ids in order, and each entry's place among them."""
+    different, places = np.unique(ids, return_inverse=True)
+    if all(text.isdecimal() for text in different.tolist()):
+        order = np.argsort(different.astype(np.int64), kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return different[order], rank[places]
+    return different, places

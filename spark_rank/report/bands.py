@@ -1,0 +1,55 @@
+"""Curves of means with the bands of their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from spark_rank.report.plots import COLOURS, dress, plain, to_svg
+
+_STYLES = ("-", "--", "-.", ":")
+
+
+@dataclass(frozen=True)
+class Band:
+    """A curve with an interval at every point (NaN where there is none).
+
+    `position` is the method's place in the experiment: its colour, the same in every plot.
+    """
+
+    label: str
+    position: int
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+def bands_svg(
+    title: str,
+    x_axis: str,
+    y_axis: str,
+    bands: Sequence[Band],
+    *,
+    log_x: bool = False,
+    y_limits: tuple[float, float] | None = None,
+) -> str:
+    """Return the curves; lines differ in their dashes too, for those who see no colours."""
+    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    for band in bands:
+        colour = COLOURS[band.position % len(COLOURS)]
+        style = _STYLES[band.position // 3 % len(_STYLES)]
+        axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.18, linewidth=0.0)
+        axes.plot(band.x, band.y, color=colour, linewidth=1.8, linestyle=style,
+                  label=plain(band.label))  # fmt: skip
+    if log_x:
+        axes.set_xscale("log")
+    places = np.concatenate([np.asarray(band.x, dtype=np.float64) for band in bands])
+    if y_limits is not None:
+        axes.set_ylim(*y_limits)
+    dress(axes, title, x_axis, y_axis, (float(places.min()), float(places.max())))
+    return to_svg(figure)

@@ -1,0 +1,121 @@
+"""experiment: one of the papers' experiments, its units spread over tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rank.config import Config
+from spark_rank.config.values import convert
+from spark_rank.data.contracts import Contract, arrow_schema, ddl
+from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
+from spark_rank.engine.experimenting import PLACED_COLUMNS, UnitJob, result_of, run_units
+from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
+from spark_rank.experiments import EXPERIMENTS, Experiment
+from spark_rank.experiments.frame import Need, Study
+from spark_rank.experiments.summary import Found, compare, summarise
+from spark_rank.stages.experiment_data import distribute, find_data, read_rating_set
+
+# units differ in cost: many small tasks share them evenly
+_TASKS_PER_CORE = 16
+
+
+def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Run every unit of work once, then sum up; without its data an experiment is skipped."""
+    chosen, settings = chosen_experiment(config)
+    needs = tuple(chosen.needs(settings))
+    found = find_data(needs, config, run)
+    missing = [f"{need.name}: {need.files}" for need in needs if need.name not in found]
+    if needs and not found:
+        return _skipped(config, missing, run)
+    data = {name: read_rating_set(spark, source) for name, source in found.items()}
+    study = Study(chosen.name, settings, config.seed, data)
+    units = tuple(chosen.units(study))
+    files = distribute(data, spark, run)
+    job = UnitJob(chosen.name, settings, config.seed, files, units)
+    rows = _run(spark, job)
+    collected = [Found(row["unit"], result_of(row)) for row in rows.to_pylist()]
+    summary = summarise(chosen, settings, collected)
+    claims = compare(chosen, settings, collected)
+    tables = {
+        EXPERIMENT_RESULTS.table: _write(run, EXPERIMENT_RESULTS, rows),
+        EXPERIMENT_SUMMARY.table: _write_rows(run, EXPERIMENT_SUMMARY, summary),
+        EXPERIMENT_CLAIMS.table: _write_rows(run, EXPERIMENT_CLAIMS, claims),
+    }
+    names = {name: source.file.name for name, source in found.items()}
+    return StageResult(
+        f"{chosen.name}: {len(units):,} units of work, {len(rows):,} results"
+        + (f"; missing data: {'; '.join(missing)}" if missing else ""),
+        tables,
+        {"units": len(units), "data": names, "missing": missing},
+    )
+
+
+def chosen_experiment(config: Config) -> tuple[Experiment, Any]:
+    """Return the experiment that the configuration names, with its settings."""
+    name = config.experiment.name
+    if name is None:
+        raise ConfigError(
+            "experiment.name: names no experiment: give one of conf/paper/*.yaml with --config; "
+            f"there are: {', '.join(EXPERIMENTS)}"
+        )
+    chosen = EXPERIMENTS[name]
+    return chosen, convert(chosen.settings, config.experiment.settings, "experiment.settings")
+
+
+def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
+    tables = {
+        contract.table: _write_rows(run, contract, [])
+        for contract in (EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS)
+    }
+    return StageResult(
+        f"{config.experiment.name}: skipped, for its data is not in {config.experiment.data}: "
+        f"{'; '.join(missing)}",
+        tables,
+        {"units": 0, "data": {}, "missing": list(missing), "skipped": True},
+    )
+
+
+def _run(spark: SparkSession, job: UnitJob) -> pa.Table:
+    """Return all units' results, in the order of the units."""
+    tasks = min(len(job.units), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(job.units), 1, max(tasks, 1))
+    placed = numbers.mapInArrow(partial(run_units, job=job), ddl(PLACED_COLUMNS))
+    rows = placed.toArrow().sort_by([("unit", "ascending"), ("place", "ascending")])
+    return rows.drop_columns(["place"])
+
+
+def _write_rows(run: Run, contract: Contract, rows: Sequence[Any]) -> int:
+    plain = [dataclasses.asdict(row) for row in rows]
+    return _write(run, contract, pa.Table.from_pylist(plain, arrow_schema(contract.columns)))
+
+
+def _write(run: Run, contract: Contract, rows: pa.Table) -> int:
+    frame: DataFrame = run.spark.createDataFrame(rows)
+    return run.write(contract, frame.coalesce(1))
+
+
+def _inputs(config: Config, run: Run) -> list[list[object]]:
+    """Return what tells one data set from another: the files that are there."""
+    chosen, settings = chosen_experiment(config)
+    needs: tuple[Need, ...] = tuple(chosen.needs(settings))
+    found = find_data(needs, config, run)
+    return [
+        [name, source.info.path, source.info.size, source.info.modified_ms]
+        for name, source in found.items()
+    ]
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    chosen, settings = chosen_experiment(config)
+    return {"name": chosen.name, "settings": dataclasses.asdict(settings)}
+
+
+STAGE = Stage(name="experiment", run=experiment, settings=_settings, inputs=_inputs)

@@ -1,0 +1,79 @@
+"""The data sets of an experiment: found below a folder, read once, given to every node."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config, InputConfig
+from spark_rank.data.filesystem import FileInfo
+from spark_rank.data.formats import read_ratings
+from spark_rank.data.quality import with_reason
+from spark_rank.engine.experimenting import RatingSetFiles, write_rating_set
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.experiments.frame import Need, RatingFile
+from spark_rank.experiments.rating_set import RatingSet
+
+FILES = "experiment_files"
+
+
+class FoundFile(NamedTuple):
+    """A data set that is there."""
+
+    file: RatingFile
+    info: FileInfo
+
+
+def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, FoundFile]:
+    """Return the data sets that are there, by the needs' names: of each the first choice."""
+    found = {}
+    for need in needs:
+        for file in need.choices:
+            for path in file.paths:
+                infos = run.files.glob(f"{config.experiment.data.rstrip('/')}/{path}")
+                if infos and need.name not in found:
+                    found[need.name] = FoundFile(file, infos[0])
+    return found
+
+
+def read_rating_set(spark: SparkSession, source: FoundFile) -> RatingSet:
+    """Read a data set with the parser of its format; every row must be a good one."""
+    settings = InputConfig(path=source.info.path, format=source.file.format)
+    parsed = read_ratings(spark, [source.info.path], settings).rows
+    judged = with_reason(parsed, settings).select("user_id", "item_id", "rating", "reason")
+    bad = judged.where(F.col("reason").isNotNull()).limit(1).collect()
+    if bad:
+        raise InputDataError(
+            f"{source.info.path}: holds rows that are no ratings ({bad[0]['reason']}): "
+            "experiments want the data sets as they were published"
+        )
+    rows = judged.drop("reason").toArrow()
+    users, items, ratings = (
+        rows.column(name).to_numpy() for name in ("user_id", "item_id", "rating")
+    )
+    try:
+        return RatingSet.from_columns(source.file.name, users, items, ratings)
+    except ValueError as error:
+        raise InputDataError(f"{source.info.path}: {error}: keep one of these ratings") from None
+
+
+def distribute(
+    data: Mapping[str, RatingSet], spark: SparkSession, run: Run
+) -> dict[str, RatingSetFiles]:
+    """Put the data sets onto every node that works for the run, as files to map into memory."""
+    distributed = {}
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as temporary:
+        folder = Path(temporary)
+        for name, ratings in data.items():
+            distributed[name] = write_rating_set(folder, ratings)
+            for file in distributed[name].arrays:
+                target = run.path(f"{FILES}/{file.name}")
+                run.files.upload(folder / file.name, target)
+                spark.sparkContext.addFile(run.files.uri(target))
+    return distributed
