@@ -90,9 +90,9 @@ EXPERIMENT = Experiment(
         "The paper shows a figure and no numbers: its statements on the order of the learners are "
         "tested, at the last round.",
         "The step size of Widrow-Hoff is not printed; Harrington (2003) says that it was 1. With "
-        "the features of the kernel as they are, whose squared length reaches 9, weights grow "
-        "without bound from 2/9 on; so step 1 is taken on features of unit length (WH-unit), and "
-        "Harrington's best step, 0.1, on the features as they are (WH).",
+        "the features of the kernel as they are, whose squared length reaches 9, the weights then "
+        "overflow; so step 1 is taken on features of unit length (WH-unit), and Harrington's best "
+        "step, 0.1, on the features as they are (WH).",
     ),
     explanations=(
         "PRank ends below Widrow-Hoff with step 1, as published, and above Widrow-Hoff with step "

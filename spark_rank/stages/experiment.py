@@ -108,8 +108,9 @@ def _inputs(config: Config, run: Run) -> list[list[object]]:
     needs: tuple[Need, ...] = tuple(chosen.needs(settings))
     found = find_data(needs, config, run)
     return [
-        [name, source.info.path, source.info.size, source.info.modified_ms]
+        [name, info.path, info.size, info.modified_ms]
         for name, source in found.items()
+        for info in source.infos
     ]
 
 

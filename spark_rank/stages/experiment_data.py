@@ -24,10 +24,10 @@ FILES = "experiment_files"
 
 
 class FoundFile(NamedTuple):
-    """A data set that is there."""
+    """A data set that is there, in one file or several."""
 
     file: RatingFile
-    info: FileInfo
+    infos: tuple[FileInfo, ...]
 
 
 def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, FoundFile]:
@@ -38,19 +38,20 @@ def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, Fo
             for path in file.paths:
                 infos = run.files.glob(f"{config.experiment.data.rstrip('/')}/{path}")
                 if infos and need.name not in found:
-                    found[need.name] = FoundFile(file, infos[0])
+                    found[need.name] = FoundFile(file, tuple(infos))
     return found
 
 
 def read_rating_set(spark: SparkSession, source: FoundFile) -> RatingSet:
     """Read a data set with the parser of its format; every row must be a good one."""
-    settings = InputConfig(path=source.info.path, format=source.file.format)
-    parsed = read_ratings(spark, [source.info.path], settings).rows
+    paths = [info.path for info in source.infos]
+    settings = InputConfig(path=paths[0], format=source.file.format)
+    parsed = read_ratings(spark, paths, settings).rows
     judged = with_reason(parsed, settings).select("user_id", "item_id", "rating", "reason")
     bad = judged.where(F.col("reason").isNotNull()).limit(1).collect()
     if bad:
         raise InputDataError(
-            f"{source.info.path}: holds rows that are no ratings ({bad[0]['reason']}): "
+            f"{paths[0]}: holds rows that are no ratings ({bad[0]['reason']}): "
             "experiments want the data sets as they were published"
         )
     rows = judged.drop("reason").toArrow()
@@ -60,7 +61,7 @@ def read_rating_set(spark: SparkSession, source: FoundFile) -> RatingSet:
     try:
         return RatingSet.from_columns(source.file.name, users, items, ratings)
     except ValueError as error:
-        raise InputDataError(f"{source.info.path}: {error}: keep one of these ratings") from None
+        raise InputDataError(f"{paths[0]}: {error}: keep one of these ratings") from None
 
 
 def distribute(
