@@ -1,15 +1,16 @@
 """The papers' experiments, and ours, by name: NumPy only, each a set of independent units."""
 
-from spark_rank.experiments import (
-    prank_synthetic,
-)
+from spark_rank.experiments import prank_ellipses, prank_ratings, prank_synthetic
 from spark_rank.experiments.frame import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (
-        prank_synthetic,
+    experiment.name: experiment
+    for experiment in (
+        prank_synthetic.EXPERIMENT,
+        prank_ratings.OVER_100,
+        prank_ratings.OVER_200,
+        prank_ellipses.EXPERIMENT,
     )
-}  # fmt: skip
+}
 
 __all__ = ["EXPERIMENTS", "Experiment"]

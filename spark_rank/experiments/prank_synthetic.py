@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from spark_rank.config.schema import setting
 from spark_rank.experiments.curves import online_curve, rounds_shown
 from spark_rank.experiments.frame import Claim, Curve, Experiment, Result, Study, Unit
 from spark_rank.experiments.product_ranks import N_RANKS, draw_product_ranks
+from spark_rank.experiments.unit_length import to_unit_length
 from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
 from spark_rank.learners.feature_maps import polynomial_features
 
@@ -41,7 +40,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     settings, (repeat,) = study.settings, unit
     drawn = draw_product_ranks(study.generator("sequence", repeat), settings.rounds, settings.noise)
     features = polynomial_features(drawn.points)
-    unit_length = features / np.linalg.norm(features, axis=1, keepdims=True)
+    unit_length = to_unit_length(features)
     curves = {
         "PRank": PRank(N_RANKS).fit(features, drawn.ranks),
         **{f"WH {e:g}": _widrow_hoff(e).fit(features, drawn.ranks) for e in settings.etas},

@@ -74,6 +74,11 @@ class RatingSet:
         """Return ratings as ranks 1..k of the levels of this set."""
         return np.searchsorted(self.levels, ratings).astype(np.int64) + 1
 
+    @property
+    def middle(self) -> float:
+        """Return the middle of the scale, between the least and the greatest rating."""
+        return float(self.levels[0] + self.levels[-1]) / 2.0
+
     def columns_of(
         self, users: NDArray[Any], items: NDArray[Any], missing: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -11,10 +11,14 @@ import yaml
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve, Experiment
 from spark_rank.report.bands import Band, bands_svg
+from spark_rank.report.ellipses import ellipses
 from spark_rank.report.page import Cell, Plot, Preformatted, Section, Table, render
 
 Rows = Sequence[Mapping[str, Any]]
 Part = Table | Plot | Preformatted | str
+
+# what an experiment shows beside tables and curves, from its table of results
+PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellipses}
 
 _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
@@ -52,13 +56,15 @@ def experiment_section(outcome: Outcome) -> Section:
     """Return all that there is to say of an experiment's findings."""
     experiment, facts = outcome.experiment, outcome.record["facts"]
     parts: list[Part] = [experiment.about]
-    for missing in facts["missing"]:
-        parts.append(f"Missing data: {missing}.")
+    if facts["data"]:
+        parts.append(f"Data: {', '.join(sorted(set(facts['data'].values())))}.")
+    parts += [f"Missing data: {missing}." for missing in facts["missing"]]
     if outcome.skipped:
         return Section(experiment.title, [*parts, "So it was skipped."])
     parts += [_figures(outcome, metric) for metric in _metrics(outcome)]
     parts += [plot for curve in experiment.curves for plot in _curves(outcome, curve)]
-    parts += PICTURES.get(experiment.name, lambda _: [])(outcome)
+    if experiment.name in PICTURES:
+        parts += PICTURES[experiment.name](outcome.results)
     if outcome.claims:
         parts.append(_claims(outcome.claims))
     parts += [f"Explanation: {text}" for text in experiment.explanations]
@@ -212,12 +218,9 @@ def _claims(claims: Rows) -> Table:
 
 def _facts(outcome: Outcome) -> str:
     record = outcome.record
-    data = ", ".join(f"{n} is {name}" for n, name in record["facts"]["data"].items())
     return (
         f"{record['facts']['units']:,} units of work in {record['seconds']:.1f} s on "
-        f"{record['spark']['parallelism']} cores, seed {record['seed']}"
-        + (f"; {data}" if data else "")
-        + "."
+        f"{record['spark']['parallelism']} cores, seed {record['seed']}."
     )
 
 
@@ -232,7 +235,3 @@ def _number(value: float | None) -> str:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.4g} to {high:.4g}"
-
-
-# what an experiment shows beside tables and curves
-PICTURES: dict[str, Callable[[Outcome], Sequence[Part]]] = {}

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # one grey for text and lines that has contrast on white and on near-black
-_INK = "#7a7f87"
+INK = "#7a7f87"
 COLOURS = (
     "#3b82c4", "#e08a1e", "#3f9c6b", "#b0568f", "#8a6fd1",
     "#c25048", "#2aa3a3", "#9a8a2c", "#6b7fd7", "#8c6d5a",
@@ -53,7 +53,7 @@ def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) ->
     """Return curves between 0 and 1 on a square, with the diagonal."""
     figure = Figure(figsize=(5.2, 4.6), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot([0.0, 1.0], [0.0, 1.0], color=_INK, linewidth=0.7, alpha=0.6)
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.7, alpha=0.6)
     styles = iter(_BASELINE_STYLES)
     for curve in curves:
         axes.plot(
@@ -99,15 +99,15 @@ def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str
 
 def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[float, float]) -> None:
     """Give the axes their titles, limits, legend and ink."""
-    axes.set_title(title, color=_INK, fontsize=11)
-    axes.set_xlabel(x_axis, color=_INK)
-    axes.set_ylabel(y_axis, color=_INK)
+    axes.set_title(title, color=INK, fontsize=11)
+    axes.set_xlabel(x_axis, color=INK)
+    axes.set_ylabel(y_axis, color=INK)
     axes.set_xlim(*x_limits)
-    axes.tick_params(colors=_INK)
+    axes.tick_params(colors=INK)
     axes.grid(alpha=0.2)
     for spine in axes.spines.values():
-        spine.set_color(_INK)
-    legend = axes.legend(frameon=False, labelcolor=_INK, fontsize=9)
+        spine.set_color(INK)
+    legend = axes.legend(frameon=False, labelcolor=INK, fontsize=9)
     legend.set_in_layout(True)
 
 

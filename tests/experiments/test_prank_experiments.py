@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from studies import run_all, study_of
+from studies import generated_ratings, run_all, study_of
 
+from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.curves import online_curve, rounds_shown
+from spark_rank.experiments.prank_ellipses import cell_centres, draw_ellipses, true_ranks
+from spark_rank.experiments.prank_ratings import mean_so_far_loss
 from spark_rank.experiments.product_ranks import draw_product_ranks
 
 
@@ -62,4 +65,76 @@ def naive_kernel_prank(points: np.ndarray, ranks: np.ndarray) -> np.ndarray:
             taus = np.where((score - thresholds) * signs <= 0, signs, 0)
             supports.append((x, taus.sum()))
             thresholds -= taus
+    return np.cumsum(losses) / np.arange(1, len(losses) + 1)
+
+
+def test_viewers_are_learned_from_all_the_others() -> None:
+    data = generated_ratings(30, 24)
+    settings = {"repeats": 3, "over": 12, "rounds": 10}
+    study = study_of("prank_ratings_100", settings, {"ratings": data})
+    units = EXPERIMENTS["prank_ratings_100"].units(study)
+    for (repeat, target), results in zip(units, run_all(study), strict=True):
+        items, ratings = data.of_user(target)
+        assert len(items) > 12
+        order = study.generator("order", repeat).permutation(len(items))[:10]
+        others = [u for u in range(30) if data.n_ratings[u] > 12 and u != target]
+        rated = [dict(zip(*data.of_user(u), strict=True)) for u in others]
+        x = np.array([[own.get(items[i], 3.0) - 3.0 for own in rated] for i in order])
+        ranks = ratings[order].astype(int)
+        curves = {m: [r.value for r in results if r.method == m] for m in METHODS}
+        assert curves["PRank, not scaled"] == pytest.approx(naive_linear_prank(x, ranks))
+        unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+        assert curves["PRank"] == pytest.approx(naive_linear_prank(unit, ranks))
+        assert curves["WH"] == pytest.approx(naive_widrow_hoff(unit, ranks, 1.0))
+        assert {r.target for r in results} == {str(data.user_ids[target])}
+
+
+def test_the_mean_so_far_is_rounded_half_up() -> None:
+    # predictions: 3 to begin with, then the nearest to 5, 9/2, 10/3
+    losses = mean_so_far_loss(np.array([5, 4, 1, 2]), 5)
+    assert losses == pytest.approx([2 / 1, 3 / 2, 7 / 3, 8 / 4])
+
+
+def test_ellipses_have_their_ranks_and_regions_their_loss() -> None:
+    study = study_of("prank_ellipses", {"repeats": 2, "grid": 20})
+    drawn = draw_ellipses(study.generator("points", 0), 50)
+    assert np.bincount(drawn.ranks).tolist() == [0, 10, 10, 10, 10, 10]
+    x, y = drawn.points.T
+    assert x**2 + (y / 0.6) ** 2 == pytest.approx((drawn.ranks / 5) ** 2)
+    assert (true_ranks(drawn.points) == drawn.ranks).all()
+    first, second = run_all(study)
+    cells = cell_centres(20)
+    inside = cells[:, 0] ** 2 + (cells[:, 1] / 0.6) ** 2 <= 1
+    for method in ("PRank", "MCP", "WH"):
+        region = [r.value for r in first if (r.method, r.metric) == (method, "region")]
+        (loss,) = [r.value for r in first if (r.method, r.x) == (method, None)]
+        distances = np.abs(np.array(region) - true_ranks(cells))
+        assert loss == pytest.approx(distances[inside].mean())
+    # the picture is of the first set only
+    assert {r.metric for r in second} == {"rank loss over the plane"}
+
+
+METHODS = ("PRank", "PRank, not scaled", "WH", "MCP")
+
+
+def naive_linear_prank(x: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    k, losses = 5, []
+    w, b = np.zeros(x.shape[1]), np.zeros(k - 1)
+    for row, y in zip(x, ranks, strict=True):
+        score = row @ w
+        predicted = 1 + int((score >= b).sum())
+        losses.append(abs(predicted - y))
+        if predicted != y:
+            signs = np.where(y <= np.arange(1, k), -1, 1)
+            taus = np.where((score - b) * signs <= 0, signs, 0)
+            w, b = w + taus.sum() * row, b - taus
+    return np.cumsum(losses) / np.arange(1, len(losses) + 1)
+
+
+def naive_widrow_hoff(x: np.ndarray, ranks: np.ndarray, eta: float) -> np.ndarray:
+    w, losses = np.zeros(x.shape[1]), []
+    for row, y in zip(x, ranks, strict=True):
+        score = row @ w
+        losses.append(abs(np.clip(np.floor(score + 0.5), 1, 5) - y))
+        w = w + eta * (y - score) * row
     return np.cumsum(losses) / np.arange(1, len(losses) + 1)
