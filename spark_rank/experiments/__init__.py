@@ -1,6 +1,12 @@
 """The papers' experiments, and ours, by name: NumPy only, each a set of independent units."""
 
-from spark_rank.experiments import prank_ellipses, prank_ratings, prank_synthetic
+from spark_rank.experiments import (
+    oap_collaborative,
+    oap_synthetic,
+    prank_ellipses,
+    prank_ratings,
+    prank_synthetic,
+)
 from spark_rank.experiments.frame import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -10,6 +16,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         prank_ratings.OVER_100,
         prank_ratings.OVER_200,
         prank_ellipses.EXPERIMENT,
+        oap_synthetic.EXPERIMENT,
+        oap_collaborative.JUDGMENTS,
+        oap_collaborative.RATINGS,
     )
 }
 

@@ -92,9 +92,11 @@ def summarise(experiment: Experiment, settings: object, found: Iterable[Found]) 
 
 
 def compare(experiment: Experiment, settings: object, found: Iterable[Found]) -> list[ClaimRow]:
-    """Return a row per claim."""
+    """Return a row per claim; those on a part that was not run are left out."""
     samples = _samples(experiment, found)
-    return [_claim_row(experiment.name, c, samples) for c in experiment.claims(settings)]
+    run = {part for part, *_ in samples}
+    claims = [claim for claim in experiment.claims(settings) if claim.part in run]
+    return [_claim_row(experiment.name, claim, samples) for claim in claims]
 
 
 def _samples(experiment: Experiment, found: Iterable[Found]) -> dict[Key, dict[int, float | None]]:
