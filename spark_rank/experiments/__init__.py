@@ -6,6 +6,7 @@ from spark_rank.experiments import (
     prank_ellipses,
     prank_ratings,
     prank_synthetic,
+    preference,
 )
 from spark_rank.experiments.frame import Experiment
 
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         oap_synthetic.EXPERIMENT,
         oap_collaborative.JUDGMENTS,
         oap_collaborative.RATINGS,
+        preference.EXPERIMENT,
     )
 }
 
