@@ -9,6 +9,8 @@ JRE_LOCK := conf/requirements-jre.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
 ARGS ?=
+# folder of the papers' data sets
+DATA ?= data
 # processes that run tests, each with a Spark of its own; 0: in the process itself
 WORKERS ?= 2
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
@@ -19,7 +21,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup run test test-slow lint types format lock clean
+.PHONY: help setup run reproduce test test-slow lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -42,6 +44,9 @@ $(STAMP): $(LOCK) pyproject.toml
 
 run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=value" changes it
 	@$(PY) -m spark_rank pipeline --config $(CONFIG) $(ARGS)
+
+reproduce: setup ## run the papers' experiments that the data in DATA=folder allows, with one report
+	@$(PY) -m spark_rank reproduce --set experiment.data=$(DATA) $(ARGS)
 
 test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)

@@ -7,12 +7,14 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import spark_rank
 from spark_rank.errors import SparkRankError
 
 DEFAULT_CONFIG = "conf/default.yaml"
+PAPER_CONFIGS = "conf/paper"
 INTERRUPTED = 130
 
 # what a stage does, and the sections of the configuration that decide its result
@@ -83,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
     _add_explain(commands)
+    _add_reproduce(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -148,6 +151,10 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_CONFIG,
         help="configuration file (default: %(default)s)",
     )
+    _add_settings_arguments(parser)
+
+
+def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
@@ -191,6 +198,22 @@ def _add_explain(commands: Any) -> None:
     _add_config_arguments(explain)
 
 
+def _add_reproduce(commands: Any) -> None:
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="run all of the papers' experiments that the data allows; one report",
+        description="Run the papers' experiments one after another, each as a run of its own, and "
+        "write <store>/reproduce/report.html. What is done is not run again; an experiment without "
+        "its data set is skipped, and the report says so.",
+        epilog=f"{_keys(('experiment',))}\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    reproduce.add_argument(
+        "configs", nargs="*", metavar="FILE", help="their configurations (default: conf/paper/*)"
+    )
+    _add_settings_arguments(reproduce)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if options.command == "java":
         return _show_java(quiet=options.check)
@@ -200,6 +223,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_formats()
     if options.command == "explain":
         return _explain(options)
+    if options.command == "reproduce":
+        return _reproduce(options)
     return _run_stage(options.command, options)
 
 
@@ -224,6 +249,17 @@ def _explain(options: argparse.Namespace) -> int:
     question = Question(options.user, options.item, options.learner, max(0, options.count))
     found = explain(config, question)
     print(json.dumps(found, indent=2) if options.format == "json" else as_text(found), flush=True)
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    files = options.configs or sorted(map(str, Path(PAPER_CONFIGS).glob("*.yaml")))
+    configs = [load_config(file, options.sets, options.spark) for file in files]
+    from spark_rank.stages.reproduce import reproduce
+
+    print(f"report      {reproduce(configs).removeprefix('file:')}", flush=True)
     return 0
 
 

@@ -52,6 +52,19 @@ def experiment_page(run_id: str, outcome: Outcome) -> str:
     ])  # fmt: skip
 
 
+def reproduction_page(outcomes: Mapping[str, Outcome]) -> str:
+    """Return one page about several experiments, by their run ids."""
+    done = [outcome for outcome in outcomes.values() if not outcome.skipped]
+    subtitle = f"{len(done)} of {len(outcomes)} experiments; the data decides which can be run"
+    settings = {run_id: outcome.record["settings"] for run_id, outcome in outcomes.items()}
+    return render("The papers' experiments", subtitle, [
+        overview_section(outcomes),
+        *[experiment_section(outcome) for outcome in outcomes.values()],
+        _how_they_were_run(outcomes),
+        Section("Settings", [Preformatted(_as_yaml(settings))]),
+    ])  # fmt: skip
+
+
 def experiment_section(outcome: Outcome) -> Section:
     """Return all that there is to say of an experiment's findings."""
     experiment, facts = outcome.experiment, outcome.record["facts"]
@@ -225,8 +238,27 @@ def _facts(outcome: Outcome) -> str:
 
 
 def _settings(outcome: Outcome) -> str:
-    shown = {**outcome.record["settings"], "versions": outcome.record["versions"]}
-    return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
+    return _as_yaml({**outcome.record["settings"], "versions": outcome.record["versions"]})
+
+
+def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
+    body = [
+        [
+            Cell(run_id),
+            Cell(f"{outcome.record['facts']['units']:,}"),
+            Cell(f"{outcome.record['seconds']:.1f}"),
+            Cell(outcome.record["spark"]["parallelism"]),
+            Cell(str(outcome.record["seed"])),
+            Cell(str(outcome.record["started"])),
+        ]
+        for run_id, outcome in outcomes.items()
+    ]
+    header = ["experiment", "units of work", "seconds", "cores", "seed", "started"]
+    return Section("How they were run", [Table(header, body)])
+
+
+def _as_yaml(tree: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def _number(value: float | None) -> str:

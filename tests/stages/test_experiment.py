@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,10 @@ from spark_rank.config import Config, load_config
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.stages import experiment, experiment_report
+from spark_rank.stages.reproduce import check_configs, reproduce_with
+from tests.experiments.studies import generated_ratings, run_all, study_of
 
 TABLES = ("experiment_results", "experiment_summary", "experiment_claims")
 Make = Callable[..., Config]
@@ -21,15 +25,29 @@ Make = Callable[..., Config]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    def configured(name: str, run_id: str = "one", **settings: object) -> Config:
+    """Return the configuration of an experiment, with the data sets below a temporary folder."""
+
+    def configured(name: str, run_id: str, **settings: object) -> Config:
         path = tmp_path / "one.yaml"
         path.write_text(f"experiment: {{name: {name}, settings: {settings}}}")
-        return load_config(
-            path,
-            [f"store={tmp_path / 'store'}", f"experiment.data={tmp_path}", f"run_id={run_id}"],
-        )
+        sets = [f"store={tmp_path / 'store'}", f"experiment.data={tmp_path}", f"run_id={run_id}"]
+        return load_config(path, sets)
 
     return configured
+
+
+@pytest.fixture
+def movielens(tmp_path: Path) -> RatingSet:
+    """Write generated ratings as MovieLens-1M's file, and return them."""
+    data = generated_ratings(20, 16)
+    (tmp_path / "ml-1m").mkdir()
+    lines = [
+        f"{data.user_ids[user]}::{data.item_ids[item]}::{rating:g}::978300760"
+        for user in range(data.n_users)
+        for item, rating in zip(*data.of_user(user), strict=True)
+    ]
+    (tmp_path / "ml-1m" / "ratings.dat").write_text("\n".join(lines[::-1]) + "\n")
+    return data
 
 
 def execute(config: Config, spark: SparkSession) -> Run:
@@ -47,20 +65,62 @@ def page(run: Run) -> str:
     return Path(run.path("report/report.html").removeprefix("file:")).read_text()
 
 
-def test_tasks_decide_nothing(
-    spark: SparkSession, make: Make, monkeypatch: pytest.MonkeyPatch
+def test_tasks_decide_nothing_and_data_is_read_as_it_is(
+    spark: SparkSession, make: Make, movielens: RatingSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"repeats": 5, "rounds": 40}
-    many = execute(make("prank_synthetic", **settings), spark)
+    settings = {"repeats": 5, "over": 8, "rounds": 8}
+    many = execute(make("prank_ratings_100", "many", **settings), spark)
     monkeypatch.setattr(experiment, "_TASKS_PER_CORE", 0)
-    single = execute(make("prank_synthetic", "two", **settings), spark)
+    single = execute(make("prank_ratings_100", "single", **settings), spark)
     for table in TABLES:
         found = rows(many, table)
         assert found == rows(single, table)
         assert found
-    assert "PRank on synthetic data" in page(many)
+    # what the workers found is what is found without Spark and files
+    study = study_of("prank_ratings_100", settings, {"ratings": movielens})
+    expected = [(unit, r.method, r.x, r.value, r.target)
+                for unit, results in enumerate(run_all(study)) for r in results]  # fmt: skip
+    stored = [(row[1], row[5], row[7], row[8], row[3]) for row in rows(many, "experiment_results")]
+    assert stored == expected
     assert "PRank ends below MCP" in page(many)
-    before = many.record("experiment")
-    assert execute(make("prank_synthetic", **settings), spark).record("experiment") == before
-    with pytest.raises(ConfigError, match="settings.repeats was 5, is 6"):
-        execute(make("prank_synthetic", repeats=6, rounds=40), spark)
+    with pytest.raises(ConfigError, match=r"settings.repeats was 5, is 6"):
+        execute(make("prank_ratings_100", "many", **{**settings, "repeats": 6}), spark)
+
+
+def test_reproduce_says_what_is_missing_and_runs_it_when_it_is_there(
+    spark: SparkSession, make: Make, tmp_path: Path
+) -> None:
+    small = {"trials": 2, "members": 3, "train_share": 0.5}
+    configs = [
+        make("prank_ellipses", "ellipses", repeats=2, grid=10, passes=3),
+        make("oap_judgments", "judgments", **small),
+    ]
+    path = Path(reproduce_with(spark, configs).removeprefix("file:"))
+    assert path == tmp_path / "store" / "reproduce" / "report.html"
+    text = path.read_text()
+    assert "1 of 2 experiments" in text
+    assert "skipped: missing cystic fibrosis: cystic-fibrosis/cfquery" in text
+    assert text.count("<svg") == 1
+    run = Run(spark, configs[1].store, "judgments")
+    assert rows(run, "experiment_results") == []
+    (tmp_path / "cystic-fibrosis").mkdir()
+    documents = "\n".join(f"RD  {d} {d % 3}{(d + d % 2) % 3}{d % 3}1" for d in range(12))
+    (tmp_path / "cystic-fibrosis" / "cfquery").write_text(f"QN 00001\n{documents}\n")
+    before = Run(spark, configs[0].store, "ellipses").record("experiment")
+    reproduce_with(spark, configs)
+    assert "2 of 2 experiments" in path.read_text()
+    assert {row[1] for row in rows(run, "experiment_results")} == {0, 1}
+    assert Run(spark, configs[0].store, "ellipses").record("experiment") == before
+
+
+def test_configurations_that_cannot_be_run_together_are_refused(make: Make) -> None:
+    one, two = make("prank_synthetic", "one"), make("prank_ellipses", "two")
+    check_configs([one, two])
+    with pytest.raises(ConfigError, match="run_id 'one' is that of several"):
+        check_configs([one, make("prank_ellipses", "one")])
+    with pytest.raises(ConfigError, match="differ in more than run_id"):
+        check_configs([one, replace(two, seed=5)])
+    with pytest.raises(ConfigError, match="at least one"):
+        check_configs([])
+    with pytest.raises(ConfigError, match=r"names no experiment.*prank_synthetic"):
+        check_configs([replace(one, experiment=replace(one.experiment, name=None))])
