@@ -17,8 +17,8 @@ _SOURCE = "Mohri, lecture on ranking; Ailon and Mohri 2008; Balcan et al. 2007"
 class PreferenceSettings:
     """Settings of `preference`."""
 
-    repeats: int = setting(20, "independent repeats, over which the intervals are", at_least=2)
-    trials: int = setting(200, "random tournaments per statement and size", at_least=2)
+    repeats: int = setting(10, "independent repeats, over which the intervals are", at_least=2)
+    trials: int = setting(100, "random tournaments per statement and size", at_least=2)
     sizes: list[int] = setting([5, 10, 20, 50, 100, 200], "numbers of items, from 3")
 
 
