@@ -37,13 +37,17 @@ class RatingSetFiles:
 
 @dataclass(frozen=True)
 class UnitJob:
-    """What a worker needs to know: the study but for its data, the files of these, the units."""
+    """What a worker needs to know: the study but for its data, the files of these, the units.
+
+    `chosen` is what the pilot found out; None for the units of the pilot itself.
+    """
 
     experiment: str
     settings: Any
     seed: int
     files: Mapping[str, RatingSetFiles]
     units: tuple[Unit, ...]
+    chosen: Mapping[str, Any] | None
 
 
 def write_rating_set(folder: Path, data: RatingSet) -> RatingSetFiles:
@@ -71,10 +75,13 @@ def run_units(
 ) -> Iterator[pa.RecordBatch]:
     """Run the units whose numbers (column ``id``) come; one batch of results per unit."""
     data = {need: open_data(files) for need, files in job.files.items()}
-    study = Study(job.experiment, job.settings, job.seed, data)
+    study = Study(job.experiment, job.settings, job.seed, data, job.chosen or {})
+    experiment = EXPERIMENTS[job.experiment]
+    pilot = experiment.pilot if job.chosen is None else None
+    run_unit = experiment.run_unit if pilot is None else pilot.run_unit
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            results = EXPERIMENTS[job.experiment].run_unit(study, job.units[number])
+            results = run_unit(study, job.units[number])
             rows = [
                 result_row(job.experiment, number, result) | {"place": place}
                 for place, result in enumerate(results)

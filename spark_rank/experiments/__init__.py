@@ -1,6 +1,7 @@
 """The papers' experiments, and ours, by name: NumPy only, each a set of independent units."""
 
 from spark_rank.experiments import (
+    mprank_table1,
     oap_collaborative,
     oap_synthetic,
     prank_ellipses,
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         oap_synthetic.EXPERIMENT,
         oap_collaborative.JUDGMENTS,
         oap_collaborative.RATINGS,
+        mprank_table1.EXPERIMENT,
         preference.EXPERIMENT,
     )
 }

@@ -48,12 +48,16 @@ class Need:
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment with its settings, the run's seed, and the ratings by the needs' names."""
+    """An experiment with its settings, the run's seed, and the ratings by the needs' names.
+
+    `chosen` is what its pilot found out; empty before, or without one.
+    """
 
     experiment: str
     settings: Any
     seed: int
     data: Mapping[str, RatingSet] = field(default_factory=dict)
+    chosen: Mapping[str, Any] = field(default_factory=dict)
 
     def generator(self, *keys: int | str) -> np.random.Generator:
         """Return the generator of a draw: a function of seed, experiment and keys alone."""
@@ -128,6 +132,39 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Pilot:
+    """Units that run first, to choose parameters on users who are not tested.
+
+    Attributes
+    ----------
+    units, run_unit : as of the experiment itself.
+    choose : what to do, from the results in the order of the units; JSON can hold it. The study of
+        the experiment's own units has it as `chosen`, and the report shows it.
+    """
+
+    units: Callable[[Study], Sequence[Unit]]
+    run_unit: Callable[[Study, Unit], Sequence[Result]]
+    choose: Callable[[Study, Sequence[Result]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long something took, once, on one machine: for the report alone, in no table.
+
+    Attributes
+    ----------
+    task, method : what was timed, and done by whom.
+    x : the size of it.
+    seconds : of one thread.
+    """
+
+    task: str
+    method: str
+    x: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One of the papers' experiments, or of ours.
 
@@ -144,6 +181,8 @@ class Experiment:
     curves : plots of the report.
     deviations : how this differs from the publication, sentence by sentence.
     explanations : sentences on results that differ from the publication, and what was checked.
+    pilot : units that go before, to choose parameters.
+    timings : what to time, after the units, on the driver.
     average : ``unit`` takes mean and interval over units; ``repeat`` over the means of repeats.
     higher_is_better : the metrics of which more is better; of all others less is.
     """
@@ -161,5 +200,7 @@ class Experiment:
     curves: Sequence[Curve] = ()
     deviations: Sequence[str] = ()
     explanations: Sequence[str] = ()
+    pilot: Pilot | None = None
+    timings: Callable[[Study], Sequence[Timing]] | None = None
     average: str = "unit"
     higher_is_better: frozenset[str] = frozenset()

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config
 from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract, arrow_schema, ddl
 from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
-from spark_rank.engine.experimenting import PLACED_COLUMNS, UnitJob, result_of, run_units
+from spark_rank.engine.experimenting import (
+    PLACED_COLUMNS,
+    RatingSetFiles,
+    UnitJob,
+    result_of,
+    run_units,
+)
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS, Experiment
-from spark_rank.experiments.frame import Need, Study
+from spark_rank.experiments.frame import Need, Study, Timing
 from spark_rank.experiments.summary import Found, compare, summarise
 from spark_rank.stages.experiment_data import distribute, find_data, read_rating_set
 
@@ -37,9 +44,10 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
         return _skipped(config, missing, run)
     data = {name: read_rating_set(spark, source) for name, source in found.items()}
     study = Study(chosen.name, settings, config.seed, data)
-    units = tuple(chosen.units(study))
     files = distribute(data, spark, run)
-    job = UnitJob(chosen.name, settings, config.seed, files, units)
+    study = _with_choice(chosen, study, files, spark)
+    units = tuple(chosen.units(study))
+    job = UnitJob(chosen.name, settings, config.seed, files, units, study.chosen)
     rows = _run(spark, job)
     collected = [Found(row["unit"], result_of(row)) for row in rows.to_pylist()]
     summary = summarise(chosen, settings, collected)
@@ -54,7 +62,13 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{chosen.name}: {len(units):,} units of work, {len(rows):,} results"
         + (f"; missing data: {'; '.join(missing)}" if missing else ""),
         tables,
-        {"units": len(units), "data": names, "missing": missing},
+        {
+            "units": len(units),
+            "data": names,
+            "missing": missing,
+            "chosen": study.chosen,
+            "timings": [dataclasses.asdict(timing) for timing in _timings(chosen, study)],
+        },
     )
 
 
@@ -81,6 +95,25 @@ def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
         tables,
         {"units": 0, "data": {}, "missing": list(missing), "skipped": True},
     )
+
+
+def _with_choice(
+    chosen: Experiment, study: Study, files: Mapping[str, RatingSetFiles], spark: SparkSession
+) -> Study:
+    """Run the pilot, if there is one, and return the study with what it found out."""
+    if chosen.pilot is None:
+        return study
+    units = tuple(chosen.pilot.units(study))
+    rows = _run(spark, UnitJob(chosen.name, study.settings, study.seed, files, units, None))
+    results = [result_of(row) for row in rows.to_pylist()]
+    return dataclasses.replace(study, chosen=chosen.pilot.choose(study, results))
+
+
+def _timings(chosen: Experiment, study: Study) -> Sequence[Timing]:
+    if chosen.timings is None:
+        return ()
+    with threadpool_limits(1, user_api="blas"):
+        return chosen.timings(study)
 
 
 def _run(spark: SparkSession, job: UnitJob) -> pa.Table:

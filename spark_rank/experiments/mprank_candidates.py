@@ -1,0 +1,113 @@
+"""Parameters of the three learners of the MPRank paper, and their choice on held-out users.
+
+Every learner is chosen by its own cost, as in the paper: MPRank by the MSD, SVRank (n = 1) by the
+M1D, RankBoost's number of rounds by the misranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from spark_rank.experiments.frame import Result
+from spark_rank.experiments.reviewer_problems import FloatArray, Problem, measured
+from spark_rank.learners import MPRank, RankBoost, SVRank
+
+OWN_COST = {"MPRank": "MSD", "SVRank": "M1D", "RankBoost": "misranking"}
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The values to choose from: trade-offs, widths of the Gaussian, ε, boosting rounds."""
+
+    Cs: Sequence[float]
+    gammas: Sequence[float]
+    epsilons: Sequence[float]
+    rounds: Sequence[int]
+
+    def of(self, method: str) -> list[Parameters]:
+        """Return the points of a method's grid, in the order in which `trial_scores` has them."""
+        if method == "MPRank":
+            return [{"gamma": g, "C": C} for g, C in product(self.gammas, self.Cs)]
+        if method == "SVRank":
+            points = product(self.gammas, self.Cs, self.epsilons)
+            return [{"gamma": g, "C": C, "epsilon": e} for g, C, e in points]
+        return [{"rounds": n} for n in self.rounds]
+
+
+def trial_scores(problem: Problem, candidates: Candidates) -> Iterator[tuple[str, FloatArray]]:
+    """Yield each method with its scores of the held-out items, candidate by candidate.
+
+    All C of MPRank share a factorisation, all numbers of rounds of RankBoost one run.
+    """
+    for gamma in candidates.gammas:
+        path = MPRank.path(problem.X, problem.y, candidates.Cs, kernel="rbf", gamma=gamma)
+        for model in path.models:
+            yield "MPRank", model.decision_function(problem.test_items)
+    for point in candidates.of("SVRank"):
+        machine = SVRank(kernel="rbf", **point).fit(problem.X, problem.y)
+        yield "SVRank", machine.decision_function(problem.test_items)
+    for scores in staged_scores(problem, candidates.rounds):
+        yield "RankBoost", scores
+
+
+def staged_scores(problem: Problem, rounds: Sequence[int]) -> list[FloatArray]:
+    """Return RankBoost's scores after each number of `rounds`, or after the last one there is."""
+    model = RankBoost(max(rounds)).fit(problem.X, problem.y)
+    scores = [
+        np.zeros(len(problem.test_ratings)),
+        *model.staged_decision_function(problem.test_items),
+    ]
+    return [scores[min(n, len(scores) - 1)] for n in rounds]
+
+
+def trial_results(problem: Problem, candidates: Candidates, **where: Any) -> list[Result]:
+    """Return every candidate's own cost; x is its place in the method's grid."""
+    places = dict.fromkeys(OWN_COST, 0)
+    results = []
+    for method, scores in trial_scores(problem, candidates):
+        metric = OWN_COST[method]
+        value = measured(scores, problem.test_ratings)[metric]
+        results.append(Result(method, metric, value, x=float(places[method]), **where))
+        places[method] += 1
+    return results
+
+
+def choose(results: Sequence[Result], candidates: Candidates) -> dict[str, dict[str, Parameters]]:
+    """Return by part and method the parameters with the least mean cost over the users.
+
+    Of equal ones the first. Users for whom the cost is undefined do not count.
+    """
+    sums: dict[tuple[str, str, int], list[float]] = {}
+    for result in results:
+        if result.value is not None and result.x is not None:
+            sums.setdefault((result.part, result.method, int(result.x)), []).append(result.value)
+    means = {key: float(np.mean(sorted(values))) for key, values in sums.items()}
+    chosen: dict[str, dict[str, Parameters]] = {}
+    for part, method in dict.fromkeys((part, method) for part, method, _ in means):
+        own = {place: mean for (p, m, place), mean in means.items() if (p, m) == (part, method)}
+        best = min(sorted(own), key=lambda place: own[place])
+        chosen.setdefault(part, {})[method] = candidates.of(method)[best]
+    return chosen
+
+
+def chosen_scores(
+    problem: Problem, chosen: Mapping[str, Parameters], *, also_rounds: int
+) -> dict[str, FloatArray]:
+    """Return the held-out items' scores of every method with its chosen parameters.
+
+    RankBoost is shown after `also_rounds` rounds too.
+    """
+    scores: dict[str, FloatArray] = {}
+    learners: dict[str, type[MPRank | SVRank]] = {"MPRank": MPRank, "SVRank": SVRank}
+    for method, learner in learners.items():
+        model = learner(kernel="rbf", **chosen[method]).fit(problem.X, problem.y)
+        scores[method] = model.decision_function(problem.test_items)
+    rounds = [int(chosen["RankBoost"]["rounds"]), also_rounds]
+    names = ("RankBoost", f"RankBoost, {also_rounds} rounds")
+    return scores | dict(zip(names, staged_scores(problem, rounds), strict=True))

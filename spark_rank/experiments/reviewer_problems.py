@@ -1,0 +1,122 @@
+"""The set-up of Cortes, Mohri and Rastogi: a test reviewer's items described by other reviewers.
+
+Half of a test reviewer's ratings are learned from, the other half is predicted. The features of an
+item are the ratings of reference reviewers, all of whose ratings are known; what one of them has
+not rated is his or her median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rank.experiments.frame import Result, Study
+from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.metrics import (
+    mean_1norm_difference,
+    mean_squared_difference,
+    pairwise_misranking,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+METRICS = ("MSD", "M1D", "misranking")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is learned from and what is predicted, one row per item."""
+
+    X: FloatArray
+    y: FloatArray
+    test_items: FloatArray
+    test_ratings: FloatArray
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Test reviewers by repeat, and those on whom parameters are chosen: never the same."""
+
+    held_out: IntArray
+    repeats: tuple[IntArray, ...]
+
+
+def users_between(ratings: RatingSet, least: int, most: int) -> IntArray:
+    """Return the users with `least` to `most` ratings."""
+    counts = ratings.n_ratings
+    return np.flatnonzero((counts >= least) & (counts <= most))
+
+
+def draw_reviewers(
+    study: Study, eligible: IntArray, *, held_out: int, repeats: int, size: int, keys: Sequence[str]
+) -> Sample:
+    """Draw the held-out sample and the test reviewers of every repeat.
+
+    The repeats have no reviewer in common if there are enough; otherwise each is drawn anew from
+    all who are not held out. A quarter of the eligible at most are held out.
+    """
+    order = study.generator(*keys, "reviewers").permutation(eligible)
+    n_held_out = min(held_out, len(order) // 4)
+    rest = order[n_held_out:]
+    if len(rest) >= repeats * size:
+        parts = [rest[repeat * size : (repeat + 1) * size] for repeat in range(repeats)]
+    else:
+        parts = [
+            study.generator(*keys, "repeat", repeat).permutation(rest)[:size]
+            for repeat in range(repeats)
+        ]
+    return Sample(np.sort(order[:n_held_out]), tuple(np.sort(part) for part in parts))
+
+
+def draw_problem(
+    study: Study, ratings: RatingSet, user: int, reviewers: IntArray, size: int, *keys: int | str
+) -> Problem:
+    """Draw a user's halves and `size` of the reviewers, never the user; `keys` name the draw.
+
+    The halves depend on the user and the seed alone: they are the same for every group of
+    reviewers.
+    """
+    user_id = str(ratings.user_ids[user])
+    items, values = ratings.of_user(user)
+    order = study.generator("halves", ratings.name, user_id).permutation(len(items))
+    items, y = items[order], values[order].astype(np.float64)
+    others = reviewers[reviewers != user]
+    rng = study.generator("references", ratings.name, user_id, *keys)
+    chosen = np.sort(rng.choice(others, min(size, len(others)), replace=False))
+    X = ratings.columns_of(chosen, items, medians_of(ratings, chosen))
+    half = len(items) // 2
+    return Problem(X[:half], y[:half], X[half:], y[half:])
+
+
+def medians_of(ratings: RatingSet, users: IntArray) -> FloatArray:
+    """Return the median rating of every user."""
+    return np.array([np.median(ratings.of_user(int(user))[1]) for user in users])
+
+
+def measured(scores: FloatArray, ratings: FloatArray) -> Mapping[str, float | None]:
+    """Return the paper's three measures (67-69) of scores on held-out ratings."""
+    return {
+        "MSD": mean_squared_difference(scores, ratings),
+        "M1D": mean_1norm_difference(scores, ratings),
+        "misranking": pairwise_misranking(scores, ratings),
+    }
+
+
+def results_of(scores: Mapping[str, FloatArray], problem: Problem, **where: Any) -> list[Result]:
+    """Return a result per method and metric; `where` are further fields of each."""
+    return [
+        Result(
+            method,
+            metric,
+            value,
+            detail="the held-out ratings are all equal" if value is None else None,
+            **where,
+        )
+        for method, own in scores.items()
+        for metric, value in measured(own, problem.test_ratings).items()
+    ]
