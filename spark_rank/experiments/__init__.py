@@ -1,6 +1,9 @@
 """The papers' experiments, and ours, by name: NumPy only, each a set of independent units."""
 
 from spark_rank.experiments import (
+    bounds,
+    mprank_loo,
+    mprank_online,
     mprank_table1,
     oap_collaborative,
     oap_synthetic,
@@ -22,6 +25,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         oap_collaborative.JUDGMENTS,
         oap_collaborative.RATINGS,
         mprank_table1.EXPERIMENT,
+        mprank_online.EXPERIMENT,
+        mprank_loo.EXPERIMENT,
+        bounds.EXPERIMENT,
         preference.EXPERIMENT,
     )
 }

@@ -127,6 +127,7 @@ class Curve:
     x_axis: str
     y_axis: str
     log_x: bool = False
+    log_y: bool = False
     parts: tuple[str, ...] = ()  # empty: all
     y_limits: tuple[float, float] | None = None
 

@@ -35,6 +35,7 @@ def bands_svg(
     bands: Sequence[Band],
     *,
     log_x: bool = False,
+    log_y: bool = False,
     y_limits: tuple[float, float] | None = None,
 ) -> str:
     """Return the curves; lines differ in their dashes too, for those who see no colours."""
@@ -48,6 +49,9 @@ def bands_svg(
                   label=plain(band.label))  # fmt: skip
     if log_x:
         axes.set_xscale("log")
+    if log_y:
+        # the lower end of a band may be below 0
+        axes.set_yscale("log", nonpositive="clip")
     places = np.concatenate([np.asarray(band.x, dtype=np.float64) for band in bands])
     if y_limits is not None:
         axes.set_ylim(*y_limits)

@@ -186,7 +186,13 @@ def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
             continue
         title = curve.title if len(parts) == 1 else f"{curve.title}: {part}"
         svg = bands_svg(
-            title, curve.x_axis, curve.y_axis, bands, log_x=curve.log_x, y_limits=curve.y_limits
+            title,
+            curve.x_axis,
+            curve.y_axis,
+            bands,
+            log_x=curve.log_x,
+            log_y=curve.log_y,
+            y_limits=curve.y_limits,
         )
         ends = ", ".join(f"{band.label} {band.y[-1]:.3f}" for band in bands)
         alt = f"{title}, {curve.y_axis} by {curve.x_axis}, with 95 % bands; at the end: {ends}."
