@@ -66,7 +66,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
         model = MPRank(settings.C, kernel="rbf", gamma=settings.gamma, solver="dual").fit(X, y)
         train, test = model.decision_function(X), model.decision_function(problem.test_items)
         found = _msd_gap(settings, m, train, y, test, problem.test_ratings, scale)
-        alpha = model.dual_coef_
+        alpha = np.asarray(model.dual_coef_)
         squared_norm = float(alpha @ Kernel("rbf", settings.gamma)(X, X) @ alpha)
         norm = float(np.sqrt(max(squared_norm, 0.0)))
         found |= _rank_gap(settings, m, norm, train, y, test, problem.test_ratings)
