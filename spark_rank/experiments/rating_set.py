@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a set is only equal to itself: caches go by it
 class RatingSet:
     """Ratings by user: user u owns the places ends[u] to ends[u + 1] of `items` and `ratings`.
 
