@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from peers import ItemNeighbours, LinearItems, Split, svdpp_scores
 from pyspark.ml.recommendation import ALS
 from pyspark.sql import SparkSession
 
@@ -28,6 +27,7 @@ from spark_rank.engine.batches import ragged
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
+from spark_rank.experiments.peers import ItemNeighbours, LinearItems, Split, svdpp_scores
 from spark_rank.metrics import batch_metrics, compare_paired
 from spark_rank.stages import pipeline
 

@@ -2,6 +2,7 @@
 
 from spark_rank.experiments import (
     bounds,
+    modern,
     mprank_loo,
     mprank_online,
     mprank_table1,
@@ -31,6 +32,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         mprank_loo.EXPERIMENT,
         bounds.EXPERIMENT,
         preference.EXPERIMENT,
+        modern.EXPERIMENT,
     )
 }
 

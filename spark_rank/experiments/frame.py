@@ -184,7 +184,8 @@ class Experiment:
     explanations : sentences on results that differ from the publication, and what was checked.
     pilot : units that go before, to choose parameters.
     timings : what to time, after the units, on the driver.
-    average : ``unit`` takes mean and interval over units; ``repeat`` over the means of repeats.
+    average : ``unit`` takes mean and interval over units; ``repeat`` over the means of repeats;
+        ``target`` over the means of test users.
     higher_is_better : the metrics of which more is better; of all others less is.
     """
 

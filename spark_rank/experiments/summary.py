@@ -11,6 +11,7 @@ from spark_rank.experiments.frame import Claim, Experiment, Published, Result
 from spark_rank.metrics.intervals import t_interval
 
 Key = tuple[str, str, str, float | None]
+Name = int | str | None
 _LEVEL = 0.95
 
 
@@ -99,11 +100,12 @@ def compare(experiment: Experiment, settings: object, found: Iterable[Found]) ->
     return [_claim_row(experiment.name, claim, samples) for claim in claims]
 
 
-def _samples(experiment: Experiment, found: Iterable[Found]) -> dict[Key, dict[int, float | None]]:
-    """Return the values by key, then by unit or repeat."""
-    samples: dict[Key, dict[int, list[float | None]]] = {}
+def _samples(experiment: Experiment, found: Iterable[Found]) -> dict[Key, dict[Name, float | None]]:
+    """Return the values by key, then by unit, repeat or test user."""
+    samples: dict[Key, dict[Name, list[float | None]]] = {}
     for one in found:
-        name = one.result.repeat if experiment.average == "repeat" else one.unit
+        names = {"unit": one.unit, "repeat": one.result.repeat, "target": one.result.target}
+        name = names[experiment.average]
         samples.setdefault(one.key, {}).setdefault(name, []).append(one.result.value)
     return {
         key: {name: _mean(values) for name, values in by_name.items()}
@@ -157,7 +159,7 @@ def _beside(row: SummaryRow, figure: Published) -> SummaryRow:
 
 
 def _claim_row(
-    experiment: str, claim: Claim, samples: Mapping[Key, Mapping[int, float | None]]
+    experiment: str, claim: Claim, samples: Mapping[Key, Mapping[Name, float | None]]
 ) -> ClaimRow:
     lower = samples.get((claim.part, claim.metric, claim.lower, claim.x), {})
     higher = samples.get((claim.part, claim.metric, claim.higher, claim.x), {})

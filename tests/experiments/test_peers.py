@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
-from peers import Baseline, ItemNeighbours, LinearItems, Split, fit_baseline, svdpp_scores
+from spark_rank.experiments.peers import (
+    Baseline,
+    ItemNeighbours,
+    LinearItems,
+    Split,
+    fit_baseline,
+    svdpp_scores,
+)
 
 UNRATED = 11  # held out once, and in nobody's training part
 
