@@ -38,7 +38,7 @@ class Bounds:
     references: int = setting(300, "reference reviewers", at_least=1)
     reference_min: int = setting(60, "least ratings of a reference reviewer", at_least=1)
     reference_max: int = setting(80, "most ratings of a reference reviewer", at_least=1)
-    C: float = setting(1.0, "trade-off", above=0.0)
+    C: float = setting(30.0, "trade-off", above=0.0)
     gamma: float = setting(0.01, "width of the Gaussian", above=0.0)
     margin: float = setting(0.5, "margin of the margin bound", above=0.0)
     delta: float = setting(0.05, "chance that a bound fails", above=0.0, at_most=0.5)
@@ -178,7 +178,7 @@ EXPERIMENT = Experiment(
     ),
     explanations=(
         "At these sizes the stability bound is far above what any prediction on the scale "
-        "guarantees: it falls as 1/√m from a constant with M⁴, so that it says something "
-        "from millions of ratings on, or for a tiny C.",
+        "guarantees: it falls as 1/√m from a constant of the order of C·M², and M, what a score "
+        "may be off, grows with √C.",
     ),
 )

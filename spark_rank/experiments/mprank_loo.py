@@ -25,7 +25,7 @@ from spark_rank.learners.kernels import Kernel
 from spark_rank.metrics import mean_squared_difference
 
 _SOURCE = "Cortes, Mohri and Rastogi, section 2.6"
-_ERROR, _GAP, _CHOICE = "pair error", "off refitting, as a share", "held-out MSD"
+_ERROR, _GAP, _CHOICE = "pair error", "off refitting, as a share, median over C", "held-out MSD"
 _EXACT, _REFIT, _PRINTED = "exact leave-pair-out", "refitting", "Proposition 2, h̄ for h̄′"
 _BY_LPO, _BY_TEST, _BY_PRINTED = "C by leave-pair-out", "C by held-out ratings", "C by Prop. 2"
 
@@ -76,7 +76,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
         for C, value in zip(settings.Cs, values, strict=True)
     ]
     for method in (_EXACT, _PRINTED) if _REFIT in found else ():
-        off = np.abs(np.array(found[method]) / np.array(found[_REFIT]) - 1.0).max()
+        off = np.median(np.abs(np.array(found[method]) / np.array(found[_REFIT]) - 1.0))
         results.append(Result(method, _GAP, float(off), target=target))
     chosen = {
         _BY_LPO: path.leave_pair_out,
@@ -160,7 +160,21 @@ EXPERIMENT = Experiment(
             source="ours",
         ),
     ],
-    curves=(Curve(_ERROR, "Error of pairs over C", "C", "mean squared difference", log_x=True),),
+    curves=(
+        Curve(
+            _ERROR,
+            "Error of pairs over C",
+            "C",
+            "mean squared difference",
+            log_x=True,
+            y_limits=(1.5, 2.75),
+        ),
+    ),
+    explanations=(
+        "For a large C the approximation breaks down, and its curve leaves the picture: what it "
+        "neglects is divided by a determinant that comes near 0. With the mean of the refitted "
+        "scores itself, Proposition 2 is exact; a test shows it.",
+    ),
     deviations=(
         "The paper gives formulas and no figures. The exact form is ours; in the statement of "
         "Proposition 2 a sign is lost in print, so the difference of the two equations of its "
