@@ -44,14 +44,15 @@ def bands_svg(
     for band in bands:
         colour = COLOURS[band.position % len(COLOURS)]
         style = _STYLES[band.position // 3 % len(_STYLES)]
-        axes.fill_between(band.x, band.low, band.high, color=colour, alpha=0.18, linewidth=0.0)
+        # on a logarithmic axis an interval that reaches below 0 has no lower end
+        low = np.where(np.asarray(band.low) > 0.0, band.low, band.y) if log_y else band.low
+        axes.fill_between(band.x, low, band.high, color=colour, alpha=0.18, linewidth=0.0)
         axes.plot(band.x, band.y, color=colour, linewidth=1.8, linestyle=style,
                   label=plain(band.label))  # fmt: skip
     if log_x:
         axes.set_xscale("log")
     if log_y:
-        # the lower end of a band may be below 0
-        axes.set_yscale("log", nonpositive="clip")
+        axes.set_yscale("log")
     places = np.concatenate([np.asarray(band.x, dtype=np.float64) for band in bands])
     if y_limits is not None:
         axes.set_ylim(*y_limits)

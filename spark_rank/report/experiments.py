@@ -12,15 +12,30 @@ from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve, Experiment
 from spark_rank.report.bands import Band, bands_svg
 from spark_rank.report.ellipses import ellipses
-from spark_rank.report.page import Cell, Plot, Preformatted, Section, Table, render
+from spark_rank.report.experiment_tables import (
+    chosen_table,
+    claims_table,
+    figures_table,
+    is_better,
+    number,
+    single_metrics,
+    timing_parts,
+)
+from spark_rank.report.page import (
+    Cell,
+    Heading,
+    Notes,
+    Part,
+    Plot,
+    Preformatted,
+    Section,
+    Table,
+    render,
+)
 
 Rows = Sequence[Mapping[str, Any]]
-Part = Table | Plot | Preformatted | str
-
 # what an experiment shows beside tables and curves, from its table of results
 PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellipses}
-
-_VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +89,21 @@ def experiment_section(outcome: Outcome) -> Section:
     parts += [f"Missing data: {missing}." for missing in facts["missing"]]
     if outcome.skipped:
         return Section(experiment.title, [*parts, "So it was skipped."])
-    parts += [_figures(outcome, metric) for metric in _metrics(outcome)]
+    parts += _verdict(outcome)
+    for metric in single_metrics(experiment, outcome.summary):
+        parts += [Heading(metric), figures_table(experiment, outcome.summary, metric)]
     parts += [plot for curve in experiment.curves for plot in _curves(outcome, curve)]
     if experiment.name in PICTURES:
         parts += PICTURES[experiment.name](outcome.results)
     if outcome.claims:
-        parts.append(_claims(outcome.claims))
-    parts += [f"Explanation: {text}" for text in experiment.explanations]
-    parts += [f"Deviation: {text}" for text in experiment.deviations]
+        parts += [Heading("Statements, tested"), claims_table(outcome.claims)]
+    parts += timing_parts(facts.get("timings", ()))
+    if facts.get("chosen"):
+        parts += [Heading("Chosen on other users"), chosen_table(facts["chosen"])]
+    if experiment.explanations:
+        parts.append(Notes("Explanations", experiment.explanations))
+    if experiment.deviations:
+        parts.append(Notes("Deviations from the publication", experiment.deviations))
     return Section(experiment.title, parts)
 
 
@@ -97,76 +119,36 @@ def _overview(outcome: Outcome) -> list[Cell]:
     if outcome.skipped:
         words = f"skipped: missing {'; '.join(outcome.record['facts']['missing'])}"
         return [Cell(experiment.source, left=True), Cell(words, left=True), Cell("–"), Cell("–")]
-    published = [row for row in outcome.summary if row["differs"] is not None]
-    good = sum(not row["differs"] or _is_better(experiment, row) for row in published)
-    claims = [row for row in outcome.claims if row["holds"] is not None]
-    held = sum(row["holds"] for row in claims)
+    good, published = _reached(outcome)
+    held, decided = _held(outcome)
     return [
         Cell(experiment.source, left=True),
         Cell(f"{outcome.record['facts']['units']:,}"),
-        Cell(f"{good} of {len(published)}" if published else "–"),
-        Cell(f"{held} of {len(claims)}" if claims else "–"),
+        Cell(f"{good} of {published}" if published else "–"),
+        Cell(f"{held} of {decided}" if decided else "–"),
     ]
 
 
-def _metrics(outcome: Outcome) -> list[str]:
-    """Return the metrics of numbers that are no points of a curve, in order."""
-    curves = {curve.metric for curve in outcome.experiment.curves}
-    names = [row["metric"] for row in outcome.summary if _is_shown(row, curves)]
-    return list(dict.fromkeys(names))
+def _verdict(outcome: Outcome) -> list[Part]:
+    """Return in a sentence how the experiment went."""
+    (good, published), (held, decided) = _reached(outcome), _held(outcome)
+    words = []
+    if published:
+        words.append(f"{good} of {published} published figures are reached or bettered")
+    if decided:
+        words.append(f"{held} of {decided} statements that the intervals decide hold")
+    return [f"In short: {'; '.join(words)}."] if words else []
 
 
-def _is_shown(row: Mapping[str, Any], curves: set[str]) -> bool:
-    return row["x"] is None and row["metric"] not in curves
+def _reached(outcome: Outcome) -> tuple[int, int]:
+    rows = [row for row in outcome.summary if row["differs"] is not None]
+    good = sum(not row["differs"] or is_better(outcome.experiment, row) for row in rows)
+    return good, len(rows)
 
 
-def _figures(outcome: Outcome, metric: str) -> Table:
-    """Return a metric's means, with the published figures where there are any."""
-    rows = [row for row in outcome.summary if row["x"] is None and row["metric"] == metric]
-    with_parts = len({row["part"] for row in rows}) > 1
-    published = any(row["published"] is not None for row in rows)
-    undefined = any(row["undefined"] for row in rows)
-    header = ["method", *(["part"] if with_parts else []), metric, "95 % interval", "n"]
-    header += ["undefined"] if undefined else []
-    header += ["published", "difference"] if published else []
-    body = []
-    for row in rows:
-        cells = [Cell(row["method"])]
-        cells += [Cell(row["part"], left=True)] if with_parts else []
-        cells += [Cell(_number(row["mean"])), Cell(_interval(row["ci_low"], row["ci_high"]))]
-        cells += [Cell(f"{row['n']:,}")]
-        cells += [Cell(f"{row['undefined']:,}")] if undefined else []
-        cells += _published_cells(outcome.experiment, row) if published else []
-        body.append(cells)
-    caption = (
-        "Green: at the published figure or better; red: worse by more than both intervals."
-        if published else ""
-    )  # fmt: skip
-    return Table(header, body, caption)
-
-
-def _published_cells(experiment: Experiment, row: Mapping[str, Any]) -> list[Cell]:
-    if row["published"] is None:
-        return [Cell("–"), Cell("–")]
-    text = _number(row["published"])
-    if row["published_high"] is not None:
-        text += f" ± {row['published_high'] - row['published']:.3g}"
-    if row["difference"] is None:
-        return [Cell(text), Cell("–")]
-    better = _is_better(experiment, row)
-    return [
-        Cell(text),
-        Cell(
-            f"{row['difference']:+.4g}",
-            best=better or row["differs"] is False,
-            worse=bool(row["differs"]) and not better,
-        ),
-    ]
-
-
-def _is_better(experiment: Experiment, row: Mapping[str, Any]) -> bool:
-    sign = -1.0 if row["metric"] in experiment.higher_is_better else 1.0
-    return bool(sign * row["difference"] <= 0.0)
+def _held(outcome: Outcome) -> tuple[int, int]:
+    decided = [row for row in outcome.claims if row["holds"] is not None]
+    return sum(row["holds"] for row in decided), len(decided)
 
 
 def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
@@ -194,7 +176,7 @@ def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
             log_y=curve.log_y,
             y_limits=curve.y_limits,
         )
-        ends = ", ".join(f"{band.label} {band.y[-1]:.3f}" for band in bands)
+        ends = ", ".join(f"{band.label} {number(band.y[-1])}" for band in bands)
         alt = f"{title}, {curve.y_axis} by {curve.x_axis}, with 95 % bands; at the end: {ends}."
         plots.append(Plot(svg, alt))
     return plots
@@ -214,25 +196,6 @@ def _band(rows: Rows, part: str, method: str, position: int) -> Band | None:
     ]
     x, y = [row["x"] for row in points], [row["mean"] for row in points]
     return Band(method, position, x, y, *ends)
-
-
-def _claims(claims: Rows) -> Table:
-    with_parts = len({row["part"] for row in claims}) > 1
-    header = ["statement", *(["part"] if with_parts else []), "metric", "by", "95 % interval", "n"]
-    body = [
-        [
-            Cell(row["statement"]),
-            *([Cell(row["part"], left=True)] if with_parts else []),
-            Cell(row["metric"], left=True),
-            Cell("–" if row["difference"] is None else f"{row['difference']:+.4g}"),
-            Cell(_interval(row["ci_low"], row["ci_high"])),
-            Cell(f"{row['n']:,}"),
-            Cell(_VERDICTS[row["holds"]], best=bool(row["holds"]), worse=row["holds"] is False),
-        ]
-        for row in claims
-    ]
-    caption = "Differences on the same units; undecided: the interval holds 0."
-    return Table([*header, "holds"], body, caption)
 
 
 def _facts(outcome: Outcome) -> str:
@@ -265,11 +228,3 @@ def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
 
 def _as_yaml(tree: Mapping[str, Any]) -> str:
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{low:.4g} to {high:.4g}"

@@ -8,35 +8,55 @@ from html import escape
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2127; --soft: #5d646e; --line: #d8dce2;
-  --paper: #ffffff; --band: #f4f6f8; --best: #e3f1e8; --worse: #f8e6e1; }
+  --paper: #ffffff; --band: #f4f6f8; --best: #e3f1e8; --worse: #f8e5e0; --link: #1f5fa6; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --soft: #a2a9b3; --line: #3a414a;
-  --paper: #16191d; --band: #1e2328; --best: #1d3a2a; --worse: #47261e; } }
+  --paper: #16191d; --band: #1e2328; --best: #1d3a2a; --worse: #4a2620; --link: #8ab8ee; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 62rem; color: var(--ink);
   background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-p { margin: .4rem 0; } .soft { color: var(--soft); }
-.scroll { overflow-x: auto; }
+h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .6rem;
+  border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
+p { margin: .4rem 0; max-width: 46rem; } .soft { color: var(--soft); }
+a { color: var(--link); }
+nav ul { columns: 16rem; padding-left: 1.1rem; margin: .8rem 0; font-size: .92rem; }
+ul.notes { padding-left: 1.1rem; margin: .3rem 0; max-width: 46rem; }
+.scroll { overflow-x: auto; margin: .5rem 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
+th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
 td { white-space: nowrap; } td.text { white-space: normal; }
 th { background: var(--band); font-weight: 600; } tbody th { background: none; font-weight: 500; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
+tbody th.group { font-weight: 600; padding-top: .9rem; }
 td.best { background: var(--best); font-weight: 600; }
 td.worse { background: var(--worse); }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; caption-side: bottom; }
 figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; }
 figure.square { max-width: 32rem; } tbody th { white-space: nowrap; }
-figcaption { color: var(--soft); }
+figcaption { color: var(--soft); max-width: 46rem; }
 pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85rem; }
-@media print { body { max-width: none; padding: 0; } figure, table { break-inside: avoid; } }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  white-space: nowrap; }
+@media (max-width: 40rem) { body { padding: 1rem .7rem 3rem; font-size: 15px; }
+  th, td { padding: .25rem .4rem; } tbody th { white-space: normal; } }
+@media print {
+  :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff;
+    --band: #f2f2f2; --best: #e3f1e8; --worse: #f8e5e0; }
+  @page { margin: 16mm 14mm; }
+  body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
+  h2, h3 { break-after: avoid; } figure, tr, pre { break-inside: avoid; }
+  .scroll { overflow: visible; } pre { white-space: pre-wrap; }
+  td.best, td.worse, th { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
 """
+# below so many sections a page needs no list of them
+_FEW_SECTIONS = 4
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: text, and how it stands out."""
+    """A table cell: text, and how it stands out: by colour, a sign, and a word that is read out."""
 
     text: str
     best: bool = False
@@ -46,7 +66,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with headers; the first cell of a row is its header."""
+    """A table with headers; the first cell of a row is its header.
+
+    A row of a single cell is the heading of the rows below it.
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -70,31 +93,62 @@ class Preformatted:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Several sentences that belong together, under a heading."""
+
+    title: str
+    sentences: Sequence[str]
+
+
+Part = Table | Plot | Preformatted | Heading | Notes | str
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading and what stands below it."""
 
     title: str
-    parts: Sequence[Table | Plot | Preformatted | str]
+    parts: Sequence[Part]
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """Return the HTML document; every text is escaped."""
-    body = "\n".join(_section(section) for section in sections)
+    body = "\n".join(_section(section, number) for number, section in enumerate(sections, 1))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f'<h1>{escape(title)}</h1>\n<p class="soft">{escape(subtitle)}</p>\n{body}\n'
-        "</body>\n</html>\n"
+        f'<header>\n<h1>{escape(title)}</h1>\n<p class="soft">{escape(subtitle)}</p>\n'
+        f"{_contents(sections)}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
-def _section(section: Section) -> str:
+def _contents(sections: Sequence[Section]) -> str:
+    if len(sections) < _FEW_SECTIONS:
+        return ""
+    links = "".join(
+        f'<li><a href="#s{number}">{escape(section.title)}</a></li>'
+        for number, section in enumerate(sections, 1)
+    )
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n'
+
+
+def _section(section: Section, number: int) -> str:
     parts = "\n".join(_part(part) for part in section.parts)
-    return f"<section>\n<h2>{escape(section.title)}</h2>\n{parts}\n</section>"
+    return (
+        f'<section aria-labelledby="s{number}">\n<h2 id="s{number}">{escape(section.title)}</h2>\n'
+        f"{parts}\n</section>"
+    )
 
 
-def _part(part: Table | Plot | Preformatted | str) -> str:
+def _part(part: Part) -> str:
     if isinstance(part, Table):
         return _table(part)
     if isinstance(part, Plot):
@@ -102,23 +156,36 @@ def _part(part: Table | Plot | Preformatted | str) -> str:
         kind = ' class="square"' if part.square else ""
         return f"<figure{kind}>{picture}<figcaption>{escape(part.alt)}</figcaption></figure>"
     if isinstance(part, Preformatted):
-        return f"<pre>{escape(part.text)}</pre>"
+        return f'<pre tabindex="0">{escape(part.text)}</pre>'
+    if isinstance(part, Heading):
+        return f"<h3>{escape(part.text)}</h3>"
+    if isinstance(part, Notes):
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in part.sentences)
+        return f'<h3>{escape(part.title)}</h3>\n<ul class="notes">{items}</ul>'
     return f"<p>{escape(part)}</p>"
 
 
 def _table(table: Table) -> str:
-    header = "".join(_heading(table, column) for column in range(len(table.header)))
-    rows = "\n".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
+    columns = len(table.header)
+    header = "".join(_heading(table, column) for column in range(columns))
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    bodies: list[list[str]] = [[]]
+    for row in table.rows:
+        if len(row) == 1 < columns:
+            words = f'<th scope="rowgroup" class="group" colspan="{columns}">'
+            bodies.append([f"<tr>{words}{escape(row[0].text)}</th></tr>"])
+        else:
+            bodies[-1].append(f"<tr>{_row(row)}</tr>")
+    shown = "\n".join("<tbody>\n" + "\n".join(rows) + "\n</tbody>" for rows in bodies if rows)
     return (
-        f'<div class="scroll"><table>{caption}<thead><tr>{header}</tr></thead>\n'
-        f"<tbody>\n{rows}\n</tbody></table></div>"
+        f'<div class="scroll" tabindex="0"><table>{caption}<thead><tr>{header}</tr></thead>\n'
+        f"{shown}</table></div>"
     )
 
 
 def _heading(table: Table, column: int) -> str:
     # a heading stands where the cells below it stand
-    left = any(row[column].left for row in table.rows)
+    left = any(row[column].left for row in table.rows if len(row) > column)
     attribute = ' class="text"' if left else ""
     return f'<th scope="col"{attribute}>{escape(table.header[column])}</th>'
 
@@ -127,8 +194,16 @@ def _row(cells: Sequence[Cell]) -> str:
     first, *others = cells
     shown = [f'<th scope="row">{escape(first.text)}</th>']
     for cell in others:
-        marks = (("best", cell.best), ("worse", cell.worse), ("text", cell.left))
-        classes = " ".join(name for name, on in marks if on)
+        kinds = (("best", cell.best), ("worse", cell.worse), ("text", cell.left))
+        classes = " ".join(name for name, on in kinds if on)
         attribute = f' class="{classes}"' if classes else ""
-        shown.append(f"<td{attribute}>{escape(cell.text)}</td>")
+        shown.append(f"<td{attribute}>{escape(cell.text)}{_mark(cell)}</td>")
     return "".join(shown)
+
+
+def _mark(cell: Cell) -> str:
+    """Return what tells a marked cell from others without its colour."""
+    if not (cell.best or cell.worse):
+        return ""
+    sign, word = ("✓", "marked good") if cell.best else ("✗", "marked worse")
+    return f' <span aria-hidden="true">{sign}</span><span class="unseen"> ({word})</span>'

@@ -103,7 +103,7 @@ def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[floa
     axes.set_xlabel(x_axis, color=INK)
     axes.set_ylabel(y_axis, color=INK)
     axes.set_xlim(*x_limits)
-    axes.tick_params(colors=INK)
+    axes.tick_params(which="both", colors=INK)
     axes.grid(alpha=0.2)
     for spine in axes.spines.values():
         spine.set_color(INK)
