@@ -21,6 +21,7 @@ from spark_rank.experiments.modern_methods import (
     predicted,
 )
 from spark_rank.experiments.reviewer_problems import (
+    METRICS,
     IntArray,
     Sample,
     draw_reviewers,
@@ -39,6 +40,7 @@ from spark_rank.metrics import ndcg, precision
 _KINDS = tuple(LEARNERS)
 _BEST = "MPRank, Gaussian too (factors)"
 _TOP = 10
+_TOP_METRICS = ("NDCG@10", "precision@10")
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,14 @@ def run_pilot(study: Study, unit: Unit) -> list[Result]:
         for name, entry in LEARNERS[_KINDS[place]].items():
             for x, point in enumerate(entry.grid):
                 scores = predicted(entry, point, task, _levels(study))
-                value = measured(scores, task.test_y)[entry.cost]
+                value = _value(scores, task, entry.cost)
                 results.append(Result(_named(name, place), entry.cost, value, x=float(x)))
     return results
+
+
+def _value(scores: FloatArray | None, task: Task, cost: str) -> float | None:
+    """Return the cost; a setting that fails for anybody is not to be chosen."""
+    return float("inf") if scores is None else measured(scores, task.test_y)[cost]
 
 
 def choose(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -142,21 +149,23 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def _results(
-    study: Study, user: int, method: str, scores: FloatArray, *, on_scale: bool = True
+    study: Study, user: int, method: str, scores: FloatArray | None, *, on_scale: bool = True
 ) -> list[Result]:
     split, ratings = split_of(study), study.data["ratings"]
     y = split.test_ratings[rows_of(split, user)[1]]
-    values = dict(measured(scores, y))
+    values: dict[str, float | None] = dict.fromkeys((*METRICS, *_TOP_METRICS))
+    if scores is not None:
+        values |= measured(scores, y)
+        top = ndcg(scores, y, _TOP), precision(scores, y, _TOP, study.settings.relevant_from)
+        values |= dict(zip(_TOP_METRICS, top, strict=True))
     if not on_scale:
         values["MSD"] = values["M1D"] = None  # scores that only put items in order
-    relevant = study.settings.relevant_from
-    values["NDCG@10"] = ndcg(scores, y, _TOP)
-    values["precision@10"] = precision(scores, y, _TOP, relevant)
+    why = "it failed" if scores is None else "undefined"
+    target = str(ratings.user_ids[user])
     return [
-        Result(method, metric, value, target=str(ratings.user_ids[user]),
-               detail="undefined" if value is None else None)
+        Result(method, metric, value, target=target, detail=why if value is None else None)
         for metric, value in values.items()
-    ]  # fmt: skip
+    ]
 
 
 def _named(name: str, kind: int) -> str:
@@ -234,7 +243,7 @@ EXPERIMENT = Experiment(
     needs=lambda settings: (Need("ratings", (MOVIELENS_1M, MOVIELENS_100K)),),
     claims=claims,
     average="target",
-    higher_is_better=frozenset({"NDCG@10", "precision@10"}),
+    higher_is_better=frozenset(_TOP_METRICS),
     deviations=(
         "The linear item model's one gain is fitted on held-out ratings, in its favour.",
         "NDCG and precision are of the ten best of a user's held-out ratings, not of all items.",

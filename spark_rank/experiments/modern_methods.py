@@ -28,6 +28,7 @@ from spark_rank.learners import (
     SVRank,
     WidrowHoff,
 )
+from spark_rank.learners.errors import NumericFailureError
 
 Setting = Mapping[str, Any]
 _ALS_ROUNDS, _SVDPP_RATE = 10, 0.007
@@ -54,7 +55,7 @@ def _grid(fixed: Setting, **values: Sequence[Any]) -> tuple[Setting, ...]:
 _FIXED = {"ridge": "fixed", "growth": 0.0067}
 _ONLINE: dict[str, Entry] = {
     "PRank": Entry(PRank, _grid({"readout": "averaged"}, epochs=[1, 5]), of_ranks=True),
-    "WH": Entry(WidrowHoff, _grid({}, eta=[0.001, 0.01, 0.1], epochs=[1, 5]), of_ranks=True),
+    "WH": Entry(WidrowHoff, _grid({}, eta=[0.0001, 0.001, 0.01], epochs=[1, 5]), of_ranks=True),
     "MCP": Entry(MulticlassPerceptron, _grid({}, epochs=[1, 5]), of_ranks=True),
     "OAP-BPM": Entry(OAP, _grid({"n_members": 50}, tau=[0.3, 0.6]), of_ranks=True),
 }
@@ -85,11 +86,18 @@ LEARNERS: dict[str, dict[str, Entry]] = {
 }  # fmt: skip
 
 
-def predicted(entry: Entry, setting: Setting, task: Task, levels: FloatArray) -> FloatArray:
-    """Learn from a user's first half and return the scores of the second.
+def predicted(entry: Entry, setting: Setting, task: Task, levels: FloatArray) -> FloatArray | None:
+    """Learn from a user's first half and return the scores of the second; None where it fails.
 
     Learners of ranks score by the levels of the ranks that they predict.
     """
+    try:
+        return _learned(entry, setting, task, levels)
+    except NumericFailureError:  # as a step that is too large for a user: the numbers overflow
+        return None
+
+
+def _learned(entry: Entry, setting: Setting, task: Task, levels: FloatArray) -> FloatArray:
     if not entry.of_ranks:
         model = entry.learner(**setting).fit(task.X, task.y, offset=task.offset)
         return np.asarray(model.decision_function(task.test_features, offset=task.test_offset))

@@ -8,9 +8,17 @@ from typing import Any
 
 import yaml
 
-from spark_rank.report import accuracy, data_profile, preference, recommendations, tuning
+from spark_rank.report import (
+    accuracy,
+    calibration,
+    data_profile,
+    preference,
+    recommendations,
+    tuning,
+)
 from spark_rank.report.page import Cell, Preformatted, Section, Table, render
 from spark_rank.report.plots import Histogram
+from spark_rank.report.stage_times import stages_section
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -20,13 +28,14 @@ class RunReport:
     """All that the report shows, small enough for one machine.
 
     `tables` holds the rows of the run's small tables by name, `histograms` per metric the
-    distributions, `records` the manifest.
+    distributions, `records` the manifest, `points` predictions beside ratings.
     """
 
     run_id: str
     tables: Mapping[str, Rows]
     histograms: Mapping[str, Sequence[Histogram]]
     records: Mapping[str, Mapping[str, Any]]
+    points: Sequence[calibration.CalibrationPoint] = ()
 
     def html(self) -> str:
         """Return the document."""
@@ -36,14 +45,15 @@ class RunReport:
             accuracy.comparison_section(self.tables["comparison"]),
             accuracy.groups_section(summary),
             accuracy.distribution_section(self.histograms),
+            calibration.calibration_section(self.points),
             accuracy.other_metrics_section(summary),
             accuracy.roc_section(self.tables["roc"]),
             accuracy.bounds_section(self.tables["bounds"]),
             *self._optional_sections(),
             Section("What became of the users", [self._status_table()]),
             data_profile.data_section(self.records["ingest"], self.records["prepare"]),
-            Section("Stages", [self._stage_table()]),
-            Section("Settings", [Preformatted(self._settings())]),
+            stages_section(self.records),
+            Section("Settings and versions", [Preformatted(self._settings())]),
         ]
         return render(f"spark_rank run {self.run_id}", self._subtitle(), sections)
 
@@ -78,19 +88,6 @@ class RunReport:
             for status, count in self.records["evaluate"]["facts"]["status"][learner].items()
         ]
         return Table(["learner", "status", "users"], body)
-
-    def _stage_table(self) -> Table:
-        ordered = sorted(self.records.values(), key=lambda r: str(r["started"]))
-        body = [
-            [
-                Cell(record["stage"]),
-                Cell(str(record["started"]), left=True),
-                Cell(f"{record['seconds']:.1f}"),
-                Cell(record["message"], left=True),
-            ]
-            for record in ordered
-        ]
-        return Table(["stage", "started", "seconds", "result"], body)
 
     def _settings(self) -> str:
         newest = max(self.records.values(), key=lambda r: str(r["started"]))

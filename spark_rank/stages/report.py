@@ -28,6 +28,7 @@ from spark_rank.report.accuracy import MAIN_METRICS, in_order
 from spark_rank.report.plots import Histogram
 from spark_rank.report.recommendations import SHOWN_USERS
 from spark_rank.report.run_report import RunReport
+from spark_rank.stages.calibration import calibration_points
 
 FILE = "report/report.html"
 _BINS = 40
@@ -48,7 +49,8 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
     metrics = run.read(METRICS)
     histograms = {name: _histograms(metrics, overall, name) for name in MAIN_METRICS}
-    html = RunReport(run.run_id, tables, histograms, run.records()).html()
+    points = calibration_points(run)
+    html = RunReport(run.run_id, tables, histograms, run.records(), points).html()
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         page = Path(folder) / "report.html"
         page.write_text(html, encoding="utf-8")

@@ -12,7 +12,7 @@ from test_peers import draw_split
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.alternating import als_scores, solved
 from spark_rank.experiments.frame import Study
-from spark_rank.experiments.modern_methods import LEARNERS, PEERS
+from spark_rank.experiments.modern_methods import LEARNERS, PEERS, predicted
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.experiments.shared_halves import (
     factor_features,
@@ -96,6 +96,13 @@ def test_reviewers_are_others(study: Study) -> None:
         known = dict(zip(split.items[given], split.ratings[given], strict=True))
         expected = [known.get(item, np.median(split.ratings[given])) - 3.0 for item in items]
         np.testing.assert_array_equal(rows[:, column], expected)
+
+
+def test_a_failure_is_a_result_without_a_value(study: Study) -> None:
+    split = split_of(study)
+    task = reference_task(study, split, 40, 10, 8)
+    overflowing = {"eta": 1e300, "epochs": 5}
+    assert predicted(LEARNERS["factors"]["WH"], overflowing, task, np.arange(1.0, 6.0)) is None
 
 
 def test_all_methods_are_measured_on_the_same_users(study: Study) -> None:

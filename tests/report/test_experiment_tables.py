@@ -94,7 +94,8 @@ def test_the_page_has_all_of_it(several: bool) -> None:
     facts = {"units": 7, "data": {"MovieLens": "MovieLens-1M"}, "missing": ["Jester: x"],
              "chosen": {"a": {"MPRank": {"C": 10.0}}}, "timings": TIMINGS}  # fmt: skip
     record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "facts": facts, "seed": 0,
-              "seconds": 1.5, "spark": {"parallelism": "2"}, "versions": {}, "started": "now"}  # fmt: skip
+              "seconds": 1.5, "spark": {"parallelism": "2"}, "versions": {},
+              "started": "now"}  # fmt: skip
     outcome = Outcome(record, [], SUMMARY, [CLAIM])
     html = reproduction_page({"one": outcome}) if several else experiment_page("one", outcome)
     for words in (
