@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,7 +121,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Curve:
-    """A plot for the report: a metric over x, one line per method and one plot per part."""
+    """A plot for the report: a metric over x, one line per method and one plot per part.
+
+    Of `methods` (none: all) those that there are; from `x_from` on.
+    """
 
     metric: str
     title: str
@@ -130,6 +134,8 @@ class Curve:
     log_y: bool = False
     parts: tuple[str, ...] = ()  # empty: all
     y_limits: tuple[float, float] | None = None
+    methods: tuple[str, ...] = ()
+    x_from: float = -math.inf
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from spark_rank.report.plots import COLOURS, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
 
 _STYLES = ("-", "--", "-.", ":")
 
@@ -41,9 +41,9 @@ def bands_svg(
     """Return the curves; lines differ in their dashes too, for those who see no colours."""
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axes = figure.add_subplot()
-    for band in bands:
+    for place, band in enumerate(bands):
         colour = COLOURS[band.position % len(COLOURS)]
-        style = _STYLES[band.position // 3 % len(_STYLES)]
+        style = _STYLES[place % len(_STYLES)]
         # on a logarithmic axis an interval that reaches below 0 has no lower end
         low = np.where(np.asarray(band.low) > 0.0, band.low, band.y) if log_y else band.low
         axes.fill_between(band.x, low, band.high, color=colour, alpha=0.18, linewidth=0.0)
@@ -57,4 +57,8 @@ def bands_svg(
     if y_limits is not None:
         axes.set_ylim(*y_limits)
     dress(axes, title, x_axis, y_axis, (float(places.min()), float(places.max())))
+    # beside the curves: with many of them no corner is free
+    axes.legend(
+        frameon=False, labelcolor=INK, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5)
+    )
     return to_svg(figure)
