@@ -108,13 +108,16 @@ def _sequence(study: Study, repeat: int, target: int) -> tuple[FloatArray, IntAr
 
 
 def _claims(settings: PRankRatings100) -> list[Claim]:
-    """Return what the paper says of the curves, at their ends."""
+    """Return what the paper says of the ends of the curves, and what it does not show."""
     end = float(settings.rounds)
-    pairs = [("PRank", "WH"), ("PRank", "MCP"), ("PRank", "WH, constant"), ("PRank", "mean so far")]
-    source = [_SOURCE, _SOURCE, "ours", "ours"]
+    said = {
+        _SOURCE: [("PRank", "WH"), ("PRank", "MCP")],
+        "ours": [("WH, constant", "PRank"), ("mean so far", "PRank")],
+    }
     return [
-        Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=said)
-        for (low, high), said in zip(pairs, source, strict=True)
+        Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=source)
+        for source, pairs in said.items()
+        for low, high in pairs
     ]
 
 

@@ -14,6 +14,7 @@ from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
 from spark_rank.learners.feature_maps import polynomial_features
 
 _SOURCE = "Crammer and Singer 2001, section 5, figure 2 left"
+_OF_SMALLER_STEPS = "Harrington 2003, section 4.1"
 _LOSS = "online rank loss"
 
 
@@ -60,12 +61,18 @@ def _widrow_hoff(eta: float) -> WidrowHoff:
 
 
 def claims(settings: PRankSynthetic) -> list[Claim]:
-    """Return what the paper says of the end of the curves."""
+    """Return what is published of the ends of the curves."""
     end = float(rounds_shown(settings.rounds)[-1])
-    rivals = [f"WH-unit {e:g}" for e in settings.unit_etas] + [f"WH {e:g}" for e in settings.etas]
-    pairs = [("PRank", name) for name in (*rivals, "MCP")] + [(name, "MCP") for name in rivals]
+    of_step_1 = [f"WH-unit {eta:g}" for eta in settings.unit_etas]
+    smaller = [f"WH {eta:g}" for eta in settings.etas]
+    said = {
+        _SOURCE: [("PRank", "MCP"), *[("PRank", name) for name in of_step_1],
+                  *[(name, "MCP") for name in of_step_1]],
+        _OF_SMALLER_STEPS: [(name, "PRank") for name in smaller],
+    }  # fmt: skip
     return [
-        Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=_SOURCE)
+        Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=source)
+        for source, pairs in said.items()
         for low, high in pairs
     ]
 

@@ -156,15 +156,14 @@ def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
         row for row in outcome.summary if row["metric"] == curve.metric and row["x"] is not None
     ]
     parts = list(dict.fromkeys(row["part"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = curve.methods or list(dict.fromkeys(row["method"] for row in rows))
     rows = [row for row in rows if row["x"] >= curve.x_from]
     plots = []
     for part in curve.parts or parts:
         bands = [
             band
             for position, method in enumerate(methods)
-            if (not curve.methods or method in curve.methods)
-            and (band := _band(rows, part, method, position)) is not None
+            if (band := _band(rows, part, method, position)) is not None
         ]
         if not bands:
             continue
