@@ -46,6 +46,11 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         for word in ("--config", "--set", "--spark", "exit codes", "run_id", "store"):
             assert word in text
     assert "exit codes" in overview
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "--help"])
+    text = capsys.readouterr().out
+    assert "experiment.settings of prank_synthetic" in text
+    assert "experiment.data" in text
 
 
 def test_a_stages_help_lists_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,6 +77,9 @@ def test_jobs_and_console_script_take_the_same_arguments(
     ("arguments", "words"),
     [
         (["train", "--config", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
+        (["experiment"], "names no experiment: give one of conf/paper/*.yaml"),
+        (["reproduce", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
+        (["reproduce", "conf/default.yaml"], "names no experiment"),
         (["train", "--set", "sed=1"], "did you mean 'seed'?"),
         (["config", "--set", "input.format=jpeg"], "input.format"),
     ],

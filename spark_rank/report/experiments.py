@@ -40,7 +40,10 @@ PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellip
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment left: the record of its stage and its tables."""
+    """What an experiment left: the record of its stage and its tables.
+
+    `results` may be empty where no picture is drawn from them.
+    """
 
     record: Mapping[str, Any]
     results: Rows

@@ -18,9 +18,10 @@ PIPELINE = "pipeline"
 
 def execute(name: str, config: Config) -> None:
     """Run one stage, or all of them and print the summary."""
+    stages = _stages(name, config)
     with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
         run = Run(spark, config.store, config.run_id)
-        run_stages(_stages(name, config), config, spark, run)
+        run_stages(stages, config, spark, run)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)
@@ -29,9 +30,11 @@ def execute(name: str, config: Config) -> None:
 def _stages(name: str, config: Config) -> list[Stage]:
     if name == PIPELINE:
         return pipeline(config)
-    # the page of an experiment is made with it
-    page = [experiment_report.STAGE] if name == experiment.STAGE.name else []
-    return [STAGES[name], *page]
+    if name == experiment.STAGE.name:
+        # no name of one: that is told before Spark starts; its page is made with it
+        experiment.chosen_experiment(config)
+        return [experiment.STAGE, experiment_report.STAGE]
+    return [STAGES[name]]
 
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.data.contracts import Contract
 from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.report.experiments import Outcome, experiment_page
+from spark_rank.report.experiments import PICTURES, Outcome, experiment_page
 
 FILE = "report/report.html"
 
@@ -24,9 +26,16 @@ def experiment_report(config: Config, spark: SparkSession, run: Run) -> StageRes
 
 def outcome_of(run: Run) -> Outcome:
     """Return what the experiment of a run left."""
-    tables = (EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS)
-    results, summary, claims = (run.read(contract).toArrow().to_pylist() for contract in tables)
-    return Outcome(run.record("experiment") or {}, results, summary, claims)
+    record = run.record("experiment") or {}
+    summary, claims = (_rows(contract, run) for contract in (EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS))
+    # of most experiments the page shows means only: half a million results need not be held
+    drawn = record["settings"]["name"] in PICTURES
+    results = _rows(EXPERIMENT_RESULTS, run) if drawn else []
+    return Outcome(record, results, summary, claims)
+
+
+def _rows(contract: Contract, run: Run) -> list[dict[str, Any]]:
+    return run.read(contract).toArrow().to_pylist()
 
 
 def write_page(html: str, path: str, run: Run) -> None:
