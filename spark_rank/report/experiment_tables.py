@@ -149,7 +149,8 @@ def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
 
 
 def _mean(row: Row) -> str:
-    return number(row["mean"]) + (f" ± {row['sd']:.3g}" if row["sd"] is not None else "")
+    deviation = "" if row["sd"] is None else f" ± {row['sd']:.3g}".replace("-", "−")
+    return number(row["mean"]) + deviation
 
 
 def _signed(value: float | None) -> str:
