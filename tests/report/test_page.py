@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 
-from spark_rank.report.page import Cell, Plot, Preformatted, Section, Table, render
+from spark_rank.report.page import (
+    Cell,
+    Heading,
+    Notes,
+    Plot,
+    Preformatted,
+    Section,
+    Table,
+    render,
+)
 from spark_rank.report.plots import Histogram, histogram_svg
 
 NASTY = "<script>alert(\"x\")</script> & 'quoted'"
@@ -63,6 +74,51 @@ def test_tables_have_headers_and_pictures_have_text() -> None:
     assert '<th scope="row">some text</th>' in html
     assert 'role="img" aria-label="some text"' in html
     assert '<html lang="en">' in html
+
+
+def structured() -> str:
+    table = Table(["method", "MSD"], [
+        [Cell("group a")], [Cell("mine"), Cell("1.0", best=True)],
+        [Cell("group b")], [Cell("mine"), Cell("2.0", worse=True)],
+    ])  # fmt: skip
+    parts = [Heading("MSD"), table, Notes("Deviations", ["one", NASTY])]
+    return render("t", "s", [Section(f"section {n}", parts) for n in range(4)])
+
+
+def test_headings_and_contents_lead_through_the_page() -> None:
+    html = structured()
+    reader = read(html)
+    assert reader.open == []
+    levels = [int(tag[1]) for tag in reader.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    ids = re.findall(r' id="([^"]*)"', html)
+    assert len(ids) == len(set(ids)) == 4
+    assert re.findall(r'href="#([^"]*)"', html) == ids
+    assert re.findall(r'aria-labelledby="([^"]*)"', html) == ids
+    assert {"header", "nav", "main"} <= set(reader.tags)
+    assert "<nav" not in page("some text")  # of two sections
+
+
+def test_tables_tell_groups_and_marks_without_colours() -> None:
+    html = structured()
+    assert all("scope=" in tag for tag in re.findall("<th[ >][^>]*", html))
+    assert '<th scope="rowgroup" class="group" colspan="2">group a</th>' in html
+    assert html.count("<tbody>") == 4 * 2
+    words = "".join(read(html).text)
+    assert "1.0 ✓ (marked good)" in words
+    assert "2.0 ✗ (marked worse)" in words
+
+
+def test_the_page_needs_no_network_and_suits_dark_and_paper() -> None:
+    html = page("some text") + structured()
+    assert not re.search(r'(src|href)="(?!#)', html.replace('xlink:href="#', 'href="#'))
+    assert "url(http" not in html
+    assert "@import" not in html
+    assert "<script" not in html
+    for rule in ("prefers-color-scheme: dark", "@media print", "@page", "max-width: 40rem"):
+        assert rule in html
 
 
 def test_the_same_data_draws_the_same_bytes() -> None:
