@@ -26,7 +26,7 @@ from spark_rank.metrics import (
 
 _MSD_GAP, _RANK_GAP = "MSD above the training MSD", "misranking above the margin loss"
 _MEASURED, _STABILITY, _MARGIN = "measured", "stability bound", "margin bound"
-_TRIVIAL, _EMPIRICAL = "what any prediction on the scale guarantees", "training and held-out cost"
+_TRIVIAL, _EMPIRICAL = "worst on the scale", "training and held-out cost"
 
 
 @dataclass(frozen=True)
