@@ -12,7 +12,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --soft: #a2a9b3; --line: #3a414a;
   --paper: #16191d; --band: #1e2328; --best: #1d3a2a; --worse: #4a2620; --link: #8ab8ee; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 62rem; color: var(--ink);
+body { margin: 0 auto; padding: 2rem 1.2rem 4rem; max-width: 66rem; color: var(--ink);
   background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .6rem;
@@ -23,8 +23,8 @@ a { color: var(--link); }
 nav ul { columns: 16rem; padding-left: 1.1rem; margin: .8rem 0; font-size: .92rem; }
 ul.notes { padding-left: 1.1rem; margin: .3rem 0; max-width: 46rem; }
 .scroll { overflow-x: auto; margin: .5rem 0 1rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid var(--line); }
 td { white-space: nowrap; } td.text { white-space: normal; }
 th { background: var(--band); font-weight: 600; } tbody th { background: none; font-weight: 500; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
@@ -205,5 +205,5 @@ def _mark(cell: Cell) -> str:
     """Return what tells a marked cell from others without its colour."""
     if not (cell.best or cell.worse):
         return ""
-    sign, word = ("✓", "marked good") if cell.best else ("✗", "marked worse")
+    sign, word = ("✓", "marked") if cell.best else ("✗", "marked as worse")
     return f' <span aria-hidden="true">{sign}</span><span class="unseen"> ({word})</span>'

@@ -101,7 +101,7 @@ def test_the_page_has_all_of_it(several: bool) -> None:
     for words in (
         "2 of 3 published figures", "0 of 1 statements", "Missing data: Jester", "&lt;less&gt;",
         "Chosen on other users", "Deviations from the publication", "<h3>MSD</h3>",
-        'scope="rowgroup"', "marked worse", "seed",
+        'scope="rowgroup"', "marked as worse", "seed",
     ):  # fmt: skip
         assert words in html
     assert ('<nav aria-label="Contents">' in html) == several

@@ -107,8 +107,8 @@ def test_tables_tell_groups_and_marks_without_colours() -> None:
     assert '<th scope="rowgroup" class="group" colspan="2">group a</th>' in html
     assert html.count("<tbody>") == 4 * 2
     words = "".join(read(html).text)
-    assert "1.0 ✓ (marked good)" in words
-    assert "2.0 ✗ (marked worse)" in words
+    assert "1.0 ✓ (marked)" in words
+    assert "2.0 ✗ (marked as worse)" in words
 
 
 def test_the_page_needs_no_network_and_suits_dark_and_paper() -> None:
