@@ -23,7 +23,8 @@ a { color: var(--link); }
 nav ul { columns: 16rem; padding-left: 1.1rem; margin: .8rem 0; font-size: .92rem; }
 ul.notes { padding-left: 1.1rem; margin: .3rem 0; max-width: 46rem; }
 .scroll { overflow-x: auto; margin: .5rem 0 1rem; }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; width: 100%; font-size: .92rem;
+  font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid var(--line); }
 td { white-space: nowrap; } td.text { white-space: normal; }
 th { background: var(--band); font-weight: 600; } tbody th { background: none; font-weight: 500; }
