@@ -75,10 +75,14 @@ LEARNERS: dict[str, dict[str, Entry]] = {
     "reference": {
         "MPRank": Entry(MPRank, _grid({"kernel": "rbf"}, C=[30, 100, 300], gamma=[0.003, 0.01])),
         "SVRank": Entry(
-            SVRank, _grid({"kernel": "rbf", "epsilon": 0.5}, C=[100, 300, 1000, 3000], gamma=[0.003, 0.01])
+            SVRank,
+            _grid({"kernel": "rbf", "epsilon": 0.5}, C=[100, 300, 1000, 3000],
+                  gamma=[0.003, 0.01]),
         ),
         "RankSVM": Entry(
-            RankSVM, _grid({"kernel": "rbf", "gamma": 0.003}, C=[1e-4, 1e-3, 1e-2, 1e-1]), "misranking"
+            RankSVM,
+            _grid({"kernel": "rbf", "gamma": 0.003}, C=[1e-4, 1e-3, 1e-2, 1e-1]),
+            "misranking",
         ),
         "RankBoost": Entry(RankBoost, _grid({}, n_rounds=[50, 200, 500]), "misranking"),
         **_ONLINE,
