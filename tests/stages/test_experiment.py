@@ -14,6 +14,7 @@ from spark_rank.config import Config, load_config
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.stages import experiment, experiment_report
 from spark_rank.stages.reproduce import check_configs, reproduce_with
@@ -85,6 +86,32 @@ def test_tasks_decide_nothing_and_data_is_read_as_it_is(
     assert "PRank ends below MCP" in page(many)
     with pytest.raises(ConfigError, match=r"settings.repeats was 5, is 6"):
         execute(make("prank_ratings_100", "many", **{**settings, "repeats": 6}), spark)
+
+
+def test_a_pilot_runs_first_and_its_choice_is_used(
+    spark: SparkSession, make: Make, movielens: RatingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "repeats": 2, "test_reviewers": 2, "test_min": 8, "test_max": 16, "references": 4,
+        "group_limits": [6, 16], "held_out": 3, "Cs": [1, 30], "epsilons": [0.3], "rounds": [2],
+        "movielens_gammas": [0.05],
+    }  # fmt: skip
+    many = execute(make("mprank_table1", "many", **settings), spark)
+    monkeypatch.setattr(experiment, "_TASKS_PER_CORE", 0)
+    single = execute(make("mprank_table1", "single", **settings), spark)
+    for table in TABLES:
+        assert rows(many, table) == rows(single, table) != []
+    facts = (many.record("experiment") or {})["facts"]
+    assert facts["missing"] == ["Jester: jester/jester-data-1.csv (Jester)"]
+    study = study_of("mprank_table1", settings, {"MovieLens": movielens})
+    pilot = EXPERIMENTS["mprank_table1"].pilot
+    assert pilot is not None
+    trials = [r for unit in pilot.units(study) for r in pilot.run_unit(study, unit)]
+    chosen = pilot.choose(study, trials)
+    assert facts["chosen"] == chosen
+    expected = [r.value for results in run_all(replace(study, chosen=chosen)) for r in results]
+    assert [row[8] for row in rows(many, "experiment_results")] == expected
+    assert "Chosen on other users" in page(many)
 
 
 def test_reproduce_says_what_is_missing_and_runs_it_when_it_is_there(
