@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema
+from spark_rank.data.formats.netflix_records import lines_of_records, text_of
 from spark_rank.data.pieces import (
     CHUNK_ROWS,
     PIECE_COLUMNS,
@@ -45,6 +46,7 @@ LEFT_COLUMNS = (
     Column("heading", "string", "the movie above it; of a split its last one"),
     Column("above", "boolean", "whether the movie is that of the splits before"),
     Column("lines", "bigint", "lines of the split"),
+    Column("bytes", "bigint", "bytes of its rows, each with a separator"),
 )
 SCAN_COLUMNS = (*PIECE_COLUMNS, *LEFT_COLUMNS)
 SCAN_SCHEMA = arrow_schema(SCAN_COLUMNS)
@@ -55,11 +57,13 @@ class ScanJob:
     """What a worker needs to know.
 
     `allowed` tells of each digit whether it is a rating; `unheaded` holds the splits, as (file,
-    block), whose first lines stand under no movie that can be read.
+    block), whose first lines stand under no movie that can be read. With a `separator` the rows
+    are records that it parts (`netflix_records`), else lines.
     """
 
     allowed: tuple[bool, ...]
     buckets: int
+    separator: str | None = None
     unheaded: frozenset[tuple[int, int]] = frozenset()
     chunk_rows: int = CHUNK_ROWS
 
@@ -76,6 +80,7 @@ class _Split:
     file: int
     block: int
     lines: int = 0
+    bytes: int = 0
     heading: str | None = None
 
 
@@ -104,7 +109,7 @@ class _Waiting:
 
 
 def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.RecordBatch]:
-    """Turn lines (``value, file, block``, in order) into pieces, lines left over and splits.
+    """Turn rows (``value, file, block``, in order) into pieces, lines left over and splits.
 
     What `DataFrame.mapInArrow` calls. O(bytes).
     """
@@ -117,12 +122,13 @@ def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.R
                 if split is not None:
                     yield _split_row(split)
                 split = _Split(*place)
-            left = _scan_part(part.column("value"), split, waiting, job)
-            if left:
-                yield _rows(left)
-            if waiting.rows >= job.chunk_rows:
-                yield from _pieces(waiting, made, job)
-                waiting, made = _Waiting(), made + 1
+            for text, ends in _lines(part.column("value"), split, job):
+                left = _scan_part(text, ends, split, waiting, job)
+                if left:
+                    yield _rows(left)
+                if waiting.rows >= job.chunk_rows:
+                    yield from _pieces(waiting, made, job)
+                    waiting, made = _Waiting(), made + 1
     if split is not None:
         yield _split_row(split)
     if waiting.rows:
@@ -138,13 +144,23 @@ def _by_split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, stop - start)
 
 
+def _lines(
+    values: pa.StringArray, split: _Split, job: ScanJob
+) -> Iterator[tuple[ByteArray, NDArray[np.int32]]]:
+    """Yield the lines of a part of a split: end to end in a text, and where each ends."""
+    begins_file = split.block == 0 and split.bytes == 0
+    text, ends = text_of(values)
+    split.bytes += int(ends[-1] - ends[0]) + len(values) * len(job.separator or "\n")
+    if job.separator is None:
+        yield text, ends
+    else:
+        yield from lines_of_records(values, job.separator, begins_file)
+
+
 def _scan_part(
-    values: pa.StringArray, split: _Split, waiting: _Waiting, job: ScanJob
+    text: ByteArray, ends: NDArray[np.int32], split: _Split, waiting: _Waiting, job: ScanJob
 ) -> list[Mapping[str, object]]:
     """Take the plain lines of a part of a split to those waiting; return the others."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    text = np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     kinds, users, ratings, days = _read_lines(text, ends, np.array(job.allowed))
     above = split.heading
     movie = _movie_now(split, job)
@@ -168,7 +184,7 @@ def _scan_part(
         left.append(_left_row(text[ends[place] : ends[place + 1]].tobytes(), split, place, heading))
     waiting.parts.append((users[plain], movies, ratings[plain], days[plain]))
     waiting.rows += len(plain)
-    split.lines += len(values)
+    split.lines += len(kinds)
     return left
 
 
@@ -193,7 +209,7 @@ def _left_row(line: bytes, split: _Split, place: int, heading: str | None) -> Ma
 
 
 def _split_row(split: _Split) -> pa.RecordBatch:
-    row = {name: getattr(split, name) for name in ("file", "block", "heading", "lines")}
+    row = {name: getattr(split, name) for name in ("file", "block", "heading", "lines", "bytes")}
     return _rows([row])
 
 
