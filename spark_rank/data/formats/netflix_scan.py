@@ -96,7 +96,9 @@ class _Waiting:
         return self.movies.setdefault(movie, len(self.movies))
 
     def chunk(self) -> Chunk:
+        """Return the ratings as a chunk, and hold them no longer."""
         users, movies, ratings, days = map(np.concatenate, zip(*self.parts, strict=True))
+        self.parts.clear()
         codes, ids = pd.factorize(users)
         return Chunk(
             pa.array(ids).cast(pa.string()),
