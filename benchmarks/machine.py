@@ -77,13 +77,17 @@ class Watch:
 def descendants(pid: int) -> list[int]:
     """Return the processes below a process."""
     found: list[int] = []
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it ended meanwhile
+        return found
+    for thread in threads:
         try:
-            children = [int(child) for child in (thread / "children").read_text().split()]
+            children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
         except OSError:  # it ended meanwhile
             continue
         for child in children:
-            found += [child, *descendants(child)]
+            found += [int(child), *descendants(int(child))]
     return found
 
 

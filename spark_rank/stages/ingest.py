@@ -112,7 +112,7 @@ def _scan_settings(spark: SparkSession) -> Iterator[None]:
         "spark.sql.files.openCostInBytes": "524288",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.execution.arrow.maxBytesPerBatch": "33554432",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
         "spark.sql.parquet.columnarReaderBatchSize": "256",
     }
     with ExitStack() as stack:
@@ -148,7 +148,7 @@ def _gather(found: list[FileInfo], settings: InputConfig, run: Run) -> _Gathered
     files = [info.path for info in found]
     plain = None
     if settings.format == "netflix":
-        plain, reading = scan_netflix(files, settings, buckets, run, keep)
+        plain, reading = scan_netflix(found, settings, buckets, run, keep)
         if reading is None:
             return _Gathered(Pieces(plain, buckets), None, None)
     else:

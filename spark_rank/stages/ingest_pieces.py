@@ -24,14 +24,14 @@ from spark_rank.errors import InputDataError
 
 # of the input to a bucket: of plain text a million ratings or less, of packed text ten times that
 _BUCKET_BYTES = 16 * 2**20
-_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
 _PACKED_BYTES = 4 * 2**20
 
 
 def bucket_count(files: list[FileInfo]) -> int:
     """Return into how many buckets the ratings are merged: it follows from the input alone."""
     parts = sum(
-        info.size / (_PACKED_BYTES if info.path.endswith(_PACKED) else _BUCKET_BYTES)
+        info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _BUCKET_BYTES)
         for info in files
     )
     return max(1, round(parts))

@@ -13,39 +13,46 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
 from spark_rank.data.contracts import ddl
-from spark_rank.data.filesystem import literal
+from spark_rank.data.filesystem import FileInfo, literal
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import line_text, not_blank
 from spark_rank.data.formats.netflix import parse_headed
+from spark_rank.data.formats.netflix_records import find_separator
 from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.quality import allowed_ratings
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.stages.ingest_pieces import PACKED
 
 # writes a table under a name and returns what is written
 Keep = Callable[[DataFrame, str], DataFrame]
 _PLACE = ("file", "block")
+_FACTS = ("heading", "lines", "bytes")
+# a record is no longer than a file that is smaller: only the larger ones are looked at
+_LARGE = 2**24
+_HEAD = 2**16
 _SPLITS = "file bigint, block bigint, source string, lines_before bigint, heading_before string"
 
 
 def scan_netflix(
-    files: Sequence[str], settings: InputConfig, buckets: int, run: Run, keep: Keep
+    found: Sequence[FileInfo], settings: InputConfig, buckets: int, run: Run, keep: Keep
 ) -> tuple[DataFrame, Reading | None]:
     """Return the pieces of all plain lines, and the other lines, if any, as rows to be judged.
 
     A split that begins in the middle of a movie borrows the name of the movie until the splits
-    before are known. Only if there is none that can be read, the text is scanned again.
+    before are known. Only if there is none that can be read, the text is scanned again; so it is,
+    line by line, if the records that were read are not all of it.
     """
-    lines = run.spark.read.text([literal(file) for file in files]).select(
-        "value",
-        F.xxhash64(F.input_file_name()).alias("file"),
-        F.input_file_block_start().alias("block"),
-    )
-    job = ScanJob(_allowed_digits(settings), buckets)
+    files = [info.path for info in found]
+    job = ScanJob(_allowed_digits(settings), buckets, _separator(found, run))
     while True:
         work = partial(scan_lines, job=job)
-        scanned = keep(lines.mapInArrow(work, ddl(SCAN_COLUMNS)), "scanned")
-        splits = scanned.where("lines is not null").select(*_PLACE, "heading", "lines").collect()
+        text = _text(files, job.separator, run)
+        scanned = keep(text.mapInArrow(work, ddl(SCAN_COLUMNS)), "scanned")
+        splits = scanned.where("lines is not null").select(*_PLACE, *_FACTS).collect()
+        if job.separator is not None and not _is_whole(splits, found, job.separator):
+            job = replace(job, separator=None)
+            continue
         before = _before(splits)
         pieces = scanned.where("bucket is not null")
         movies = {borrowed_movie(*place): movie for place, (_, movie) in before.items()}
@@ -61,6 +68,33 @@ def scan_netflix(
     # names of files cost calls: of thousands of clean ones none is asked for
     rows = None if left.isEmpty() else _left_over(left, files, before, settings, run)
     return _with_movies(pieces, known), rows
+
+
+def _separator(found: Sequence[FileInfo], run: Run) -> str | None:
+    """Return what separates records, None where lines are to be read: packed text among them."""
+    if any(info.path.endswith(PACKED) for info in found):
+        return None
+    largest = max(found, key=lambda info: info.size)
+    looked_at = [info.path for info in found if info.size > _LARGE] or [largest.path]
+    return find_separator([run.files.head(path, _HEAD) for path in looked_at])
+
+
+def _text(files: Sequence[str], separator: str | None, run: Run) -> DataFrame:
+    reader = run.spark.read if separator is None else run.spark.read.option("lineSep", separator)
+    return reader.text([literal(file) for file in files]).select(
+        "value",
+        F.xxhash64(F.input_file_name()).alias("file"),
+        F.input_file_block_start().alias("block"),
+    )
+
+
+def _is_whole(splits: Iterable[Row], found: Sequence[FileInfo], separator: str) -> bool:
+    """Tell whether the records are the whole text.
+
+    A separator at the very end of a file is not seen, nor is a byte order mark.
+    """
+    expected = sum(info.size + len(separator) for info in found if info.size)
+    return sum(row["bytes"] for row in splits) == expected
 
 
 def _allowed_digits(settings: InputConfig) -> tuple[bool, ...]:

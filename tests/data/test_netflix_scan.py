@@ -30,7 +30,8 @@ ODD = st.sampled_from(
      "8,3,2005-13-10"]
 )  # fmt: skip
 HEADING = st.integers(1, 9).map("{}:".format)
-LINES = st.lists(st.one_of(GOOD, GOOD, HEADING, ODD), max_size=30)
+OFTEN = st.builds("15{},3,2005-09-06".format, st.integers(0, 99))
+LINES = st.lists(st.one_of(GOOD, OFTEN, HEADING, ODD), max_size=30)
 # two files, the second split in two
 PARTS = st.tuples(LINES, LINES, LINES)
 
@@ -116,11 +117,44 @@ def test_a_scan_is_its_twin(
     places = [(11, 0), (22, 0), (22, 700)]
     lines = [(t, *place) for part, place in zip(parts, places, strict=True) for t in part]
     unheaded = frozenset(places[2:] if lost else [])
-    job = ScanJob(allowed, 3, unheaded, chunk)
+    job = ScanJob(allowed, 3, None, unheaded, chunk)
     found, expected = scanned(lines, job, size), twin(lines, allowed, unheaded)
     assert sorted(found[0]) == sorted(expected[0])
     assert sorted(found[1], key=lambda r: r[:3]) == sorted(expected[1], key=lambda r: r[:3])
     assert found[2] == expected[2]
+
+
+@given(
+    parts=PARTS,
+    ends=st.lists(st.sampled_from(["\n", "\n", "\r\n", "\r"]), min_size=90, max_size=90),
+    cuts=st.tuples(st.integers(0, 90), st.integers(0, 90)),
+    size=st.integers(1, 40),
+    chunk=st.integers(1, 40),
+)
+def test_records_of_many_lines_are_scanned_like_lines(
+    parts: tuple[list[str], ...],
+    ends: list[str],
+    cuts: tuple[int, int],
+    size: int,
+    chunk: int,
+) -> None:
+    lines = [line.strip("\r\n") for part in parts for line in part]
+    text = "".join(line + end for line, end in zip(lines, ends, strict=False))
+    records = text.split("\n15")
+    first, second = sorted(cuts)
+    places = [(11, 0 if i < first else 300 if i < second else 700) for i in range(len(records))]
+    rows = [(record, *place) for record, place in zip(records, places, strict=True)]
+    # the same as lines; the end of a record is that of a line
+    expected = []
+    for number, (record, *place) in enumerate(rows):
+        whole = record if number == 0 and place[1] == 0 else "15" + record
+        for line in re.split("\r\n|\r|\n", whole + "\n")[:-1]:
+            expected.append((line, *place))
+    job = ScanJob(STARS, 3, "\n15", chunk_rows=chunk)
+    found, twins = scanned(rows, job, size), twin(expected, STARS, frozenset())
+    assert sorted(found[0]) == sorted(twins[0])
+    assert sorted(found[1], key=lambda r: r[:3]) == sorted(twins[1], key=lambda r: r[:3])
+    assert found[2] == twins[2]
 
 
 @pytest.mark.parametrize("split", [0, 5])

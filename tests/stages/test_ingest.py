@@ -182,6 +182,18 @@ def test_ratings_of_no_movie_are_set_aside_in_every_split(
     assert {row["source"] for row in found} == {run.files.glob(str(path))[0].path}
 
 
+@pytest.mark.parametrize(("mark", "end"), [("", "\n15"), ("\ufeff", "")])
+def test_no_byte_of_a_text_is_lost_between_records(
+    tmp_path: Path, ingested: Callable[..., Run], mark: str, end: str
+) -> None:
+    text = "7:\n1,3,2005-09-06\n15,4,2005-09-06\n9,1,2005-09-06"
+    run = ingested(write(tmp_path, mark + text + end, "ab.txt"), "netflix", "max_bad_share=1")
+    kept = {("1", 3.0), ("9", 1.0), ("15", 4.0)}
+    assert {(row["user_id"], row["rating"]) for row in with_ids(run).collect()} == kept
+    found = run.read(QUARANTINE).select("line", "raw", "reason").collect()
+    assert [tuple(row) for row in found] == ([(5, "15", "malformed_row")] if end else [])
+
+
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [

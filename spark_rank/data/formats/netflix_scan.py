@@ -15,10 +15,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema
+from spark_rank.data.formats.netflix_lines import HEADING, OTHER, read_lines, under_headings
+from spark_rank.data.formats.netflix_records import lines_of_records, text_of
 from spark_rank.data.pieces import (
     CHUNK_ROWS,
     PIECE_COLUMNS,
@@ -34,7 +35,6 @@ ByteArray = NDArray[np.uint8]
 _DAY = 86_400
 # chunks of this job beside those of judged rows
 _SCANNED = 2
-_RATING, _HEADING, _BLANK, _OTHER = range(4)
 _ANY_HEADING = re.compile(rb"[ \t\n\x0b\f\r]*([0-9]+)[ \t\n\x0b\f\r]*:[ \t\n\x0b\f\r]*")
 
 LEFT_COLUMNS = (
@@ -45,6 +45,7 @@ LEFT_COLUMNS = (
     Column("heading", "string", "the movie above it; of a split its last one"),
     Column("above", "boolean", "whether the movie is that of the splits before"),
     Column("lines", "bigint", "lines of the split"),
+    Column("bytes", "bigint", "bytes of its rows, each with a separator"),
 )
 SCAN_COLUMNS = (*PIECE_COLUMNS, *LEFT_COLUMNS)
 SCAN_SCHEMA = arrow_schema(SCAN_COLUMNS)
@@ -55,11 +56,13 @@ class ScanJob:
     """What a worker needs to know.
 
     `allowed` tells of each digit whether it is a rating; `unheaded` holds the splits, as (file,
-    block), whose first lines stand under no movie that can be read.
+    block), whose first lines stand under no movie that can be read. With a `separator` the rows
+    are records that it parts (`netflix_records`), else lines.
     """
 
     allowed: tuple[bool, ...]
     buckets: int
+    separator: str | None = None
     unheaded: frozenset[tuple[int, int]] = frozenset()
     chunk_rows: int = CHUNK_ROWS
 
@@ -76,6 +79,7 @@ class _Split:
     file: int
     block: int
     lines: int = 0
+    bytes: int = 0
     heading: str | None = None
 
 
@@ -91,7 +95,9 @@ class _Waiting:
         return self.movies.setdefault(movie, len(self.movies))
 
     def chunk(self) -> Chunk:
+        """Return the ratings as a chunk, and hold them no longer."""
         users, movies, ratings, days = map(np.concatenate, zip(*self.parts, strict=True))
+        self.parts.clear()
         codes, ids = pd.factorize(users)
         return Chunk(
             pa.array(ids).cast(pa.string()),
@@ -104,7 +110,7 @@ class _Waiting:
 
 
 def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.RecordBatch]:
-    """Turn lines (``value, file, block``, in order) into pieces, lines left over and splits.
+    """Turn rows (``value, file, block``, in order) into pieces, lines left over and splits.
 
     What `DataFrame.mapInArrow` calls. O(bytes).
     """
@@ -117,12 +123,13 @@ def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.R
                 if split is not None:
                     yield _split_row(split)
                 split = _Split(*place)
-            left = _scan_part(part.column("value"), split, waiting, job)
-            if left:
-                yield _rows(left)
-            if waiting.rows >= job.chunk_rows:
-                yield from _pieces(waiting, made, job)
-                waiting, made = _Waiting(), made + 1
+            for text, ends in _lines(part.column("value"), split, job):
+                left = _scan_part(text, ends, split, waiting, job)
+                if left:
+                    yield _rows(left)
+                if waiting.rows >= job.chunk_rows:
+                    yield from _pieces(waiting, made, job)
+                    waiting, made = _Waiting(), made + 1
     if split is not None:
         yield _split_row(split)
     if waiting.rows:
@@ -138,20 +145,30 @@ def _by_split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, stop - start)
 
 
+def _lines(
+    values: pa.StringArray, split: _Split, job: ScanJob
+) -> Iterator[tuple[ByteArray, NDArray[np.int32]]]:
+    """Yield the lines of a part of a split: end to end in a text, and where each ends."""
+    begins_file = split.block == 0 and split.bytes == 0
+    text, ends = text_of(values)
+    split.bytes += int(ends[-1] - ends[0]) + len(values) * len(job.separator or "\n")
+    if job.separator is None:
+        yield text, ends
+    else:
+        yield from lines_of_records(values, job.separator, begins_file)
+
+
 def _scan_part(
-    values: pa.StringArray, split: _Split, waiting: _Waiting, job: ScanJob
+    text: ByteArray, ends: NDArray[np.int32], split: _Split, waiting: _Waiting, job: ScanJob
 ) -> list[Mapping[str, object]]:
     """Take the plain lines of a part of a split to those waiting; return the others."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    text = np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    kinds, users, ratings, days = _read_lines(text, ends, np.array(job.allowed))
+    kinds, users, ratings, days = read_lines(text, ends, np.array(job.allowed))
     above = split.heading
     movie = _movie_now(split, job)
     marks: list[int] = []
     codes = [-1 if movie is None else waiting.code(movie)]
     left: list[Mapping[str, object]] = []
-    for place in np.flatnonzero((kinds == _HEADING) | (kinds == _OTHER)).tolist():
+    for place in np.flatnonzero((kinds == HEADING) | (kinds == OTHER)).tolist():
         line = text[ends[place] : ends[place + 1]].tobytes()
         bare = line.rstrip(b"\r")
         named = None
@@ -162,13 +179,13 @@ def _scan_part(
             codes.append(waiting.code(split.heading) if named else -1)
         if named is None:
             left.append(_left_row(line, split, place, split.heading))
-    plain, movies, unknown = _under_headings(kinds, np.array(marks, np.int64), np.array(codes))
+    plain, movies, unknown = under_headings(kinds, np.array(marks, np.int64), np.array(codes))
     for place in unknown.tolist():
         heading = above if not marks or place < marks[0] else ""
         left.append(_left_row(text[ends[place] : ends[place + 1]].tobytes(), split, place, heading))
     waiting.parts.append((users[plain], movies, ratings[plain], days[plain]))
     waiting.rows += len(plain)
-    split.lines += len(values)
+    split.lines += len(kinds)
     return left
 
 
@@ -193,7 +210,7 @@ def _left_row(line: bytes, split: _Split, place: int, heading: str | None) -> Ma
 
 
 def _split_row(split: _Split) -> pa.RecordBatch:
-    row = {name: getattr(split, name) for name in ("file", "block", "heading", "lines")}
+    row = {name: getattr(split, name) for name in ("file", "block", "heading", "lines", "bytes")}
     return _rows([row])
 
 
@@ -208,99 +225,3 @@ def _pieces(waiting: _Waiting, made: int, job: ScanJob) -> Iterator[pa.RecordBat
     for piece in pieces:
         nulls = [pa.nulls(piece.num_rows, field.type) for field in rest]
         yield pa.RecordBatch.from_arrays([*piece.columns, *nulls], schema=SCAN_SCHEMA)
-
-
-@njit(cache=True)
-def _under_headings(
-    kinds: ByteArray, marks: IntArray, codes: IntArray
-) -> tuple[IntArray, NDArray[np.int32], IntArray]:
-    """Return the places of ratings under a known movie, the movies' codes, and the other places.
-
-    ``codes[0]`` is the movie before the first heading, at ``marks[0]``; -1 is an unknown one.
-    """
-    plain = np.empty(len(kinds), np.int64)
-    movies = np.empty(len(kinds), np.int32)
-    unknown = np.empty(len(kinds), np.int64)
-    known = lost = above = 0
-    for place in range(len(kinds)):
-        if above < len(marks) and marks[above] == place:
-            above += 1
-        if kinds[place] != _RATING:
-            continue
-        if codes[above] < 0:
-            unknown[lost] = place
-            lost += 1
-        else:
-            plain[known], movies[known] = place, codes[above]
-            known += 1
-    return plain[:known].copy(), movies[:known].copy(), unknown[:lost].copy()
-
-
-@njit(cache=True)
-def _read_lines(
-    text: ByteArray, ends: NDArray[np.int32], allowed: NDArray[np.bool_]
-) -> tuple[ByteArray, IntArray, ByteArray, NDArray[np.int32]]:
-    """Return the kind of every line, and user, rating and day of the ratings. O(bytes)."""
-    lines = len(ends) - 1
-    kinds = np.empty(lines, np.uint8)
-    users = np.empty(lines, np.int64)
-    ratings = np.empty(lines, np.uint8)
-    days = np.empty(lines, np.int32)
-    for i in range(lines):
-        start, stop = ends[i], ends[i + 1]
-        while stop > start and text[stop - 1] == 13:
-            stop -= 1
-        at, user = start, 0
-        while at < stop and 48 <= text[at] <= 57 and at - start < 18:
-            user = user * 10 + (text[at] - 48)
-            at += 1
-        digits = at - start
-        if digits > 0 and stop - at == 1 and text[at] == 58:
-            kinds[i] = _HEADING
-            continue
-        # user, a comma, a digit, a comma, a day
-        if (
-            digits > 0
-            and (text[start] != 48 or digits == 1)
-            and stop - at == 13
-            and text[at] == 44
-            and 48 <= text[at + 1] <= 57
-            and text[at + 2] == 44
-            and allowed[text[at + 1] - 48]
-        ):
-            day = _read_day(text, at + 3)
-            if day != -1:
-                kinds[i], users[i], ratings[i], days[i] = _RATING, user, text[at + 1] - 48, day
-                continue
-        kinds[i] = _BLANK
-        for place in range(start, stop):
-            if text[place] != 32:
-                kinds[i] = _OTHER
-    return kinds, users, ratings, days
-
-
-@njit(cache=True)
-def _read_day(text: ByteArray, at: int) -> int:
-    """Return the day written YYYY-MM-DD, from 1970, or -1: none, or one before that."""
-    if text[at + 4] != 45 or text[at + 7] != 45:
-        return -1
-    number = 0
-    for place in (0, 1, 2, 3, 5, 6, 8, 9):
-        digit = text[at + place]
-        if digit < 48 or digit > 57:
-            return -1
-        number = number * 10 + (digit - 48)
-    year, month, day = number // 10_000, number // 100 % 100, number % 100
-    if year < 1970 or month < 1 or month > 12 or day < 1:
-        return -1
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    length = 31 - (month in (4, 6, 9, 11))
-    if month == 2:
-        length = 29 if leap else 28
-    if day > length:
-        return -1
-    # days before the month in a year that begins with March, and before the year
-    moved = (month + 9) % 12
-    since = year - (month <= 2)
-    before = since * 365 + since // 4 - since // 100 + since // 400
-    return before + (moved * 306 + 5) // 10 + day - 1 - 719_468
