@@ -13,7 +13,7 @@ from spark_rank.engine.batches import ragged
 from spark_rank.features.expected import expected_scores
 from spark_rank.features.files import ItemFeatures
 
-_CELLS = 1 << 21  # features of as many users as this many numbers hold are gathered at once
+_CELLS = 1 << 18  # features of as many users as this many numbers hold are gathered at once
 
 
 @dataclass(frozen=True)

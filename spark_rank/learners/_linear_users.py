@@ -64,7 +64,7 @@ def _fit(
         centred[i] = X[i] - means
     mean = y.mean()
     primal = d < m
-    system = np.dot(centred.T, centred) if primal else np.dot(centred, centred.T)
+    system = _products(np.ascontiguousarray(centred.T) if primal else centred)
     right = np.dot(y - mean, centred) if primal else y - mean
     for i in range(len(system)):
         system[i, i] += ridge
@@ -73,6 +73,16 @@ def _fit(
     coef[:] = right if primal else np.dot(right, centred)
     intercepts[user] = mean - np.dot(means, coef)
     return True
+
+
+@njit(cache=True, nogil=True)
+def _products(A: FloatArray) -> FloatArray:
+    """Return A Aᵀ; of a large one only the lower triangle, and what is near it above."""
+    products = np.empty((len(A), len(A)))
+    for start in range(0, len(A), _SMALL):
+        stop = min(start + _SMALL, len(A))
+        products[start:stop, :stop] = np.dot(A[start:stop], A[:stop].T)
+    return products
 
 
 @njit(cache=True, nogil=True)
@@ -115,7 +125,7 @@ def _small_root(system: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _large_root(system: FloatArray) -> FloatArray:
-    """Return the same by LAPACK."""
+    """Return the same by LAPACK, which reads the lower triangle."""
     try:
         root = np.linalg.cholesky(system)
     except Exception:  # noqa: BLE001 - the compiler knows no narrower one
