@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_rank.learners.mprank import ridge_of
+from spark_rank.learners.ridge import ridge_of
 from spark_rank.metrics import margin_bound, stability_bound
 
 # bound -> the columns of `metrics` with the cost that it adds to, itself, and what it bounds

@@ -29,11 +29,12 @@ from spark_rank.engine.fitting import (
 )
 from spark_rank.engine.known import known_before
 from spark_rank.engine.model_rows import model_columns
-from spark_rank.engine.problems import Problem, problems
+from spark_rank.engine.problems import Problem, ProblemGroup, problem_groups
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import with_training_metrics
 from spark_rank.engine.selection import best_candidate
 from spark_rank.engine.specs import LearnerSpec
+from spark_rank.engine.together import learn_together
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
 from spark_rank.learners.errors import LearnerError
@@ -69,16 +70,40 @@ def learn_batches(
     features = open_features(job.files)
     for batch in batches:
         rows = [
-            learn_user(problem, spec, job, features.item_ids)
-            for problem in problems(batch, features, job.panel)
-            for spec in job.specs
+            row
+            for group in problem_groups(batch, features, job.panel)
+            for row in learn_group(group, job, features.item_ids)
         ]
         yield build_batch(with_training_metrics(rows, job.margin), MODEL_SCHEMA)
 
 
+def learn_group(group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray) -> Iterator[Row]:
+    """Yield the model rows of some users, each with a row per learner."""
+    together = [learn_together(spec, group, job.limits, job.min_ratings) for spec in job.specs]
+    for problem, *found in zip(group.problems(), *together, strict=True):
+        for spec, columns in zip(job.specs, found, strict=True):
+            if columns is None:
+                yield learn_user(problem, spec, job, item_ids)
+            else:
+                yield _head(problem, spec) | columns
+
+
 def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray) -> Row:
     """Return a model row; whatever goes wrong with one user stays in that user's row."""
-    row: Row = {
+    row = _head(problem, spec)
+    try:
+        return row | _learned_columns(problem, spec, job, item_ids)
+    except LearnerError as error:
+        outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
+    except Exception as error:  # noqa: BLE001 - one bad user must never end the job
+        outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
+    hyperparameters = spec.hyperparameters(job.limits.scale)
+    return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
+
+
+def _head(problem: Problem, spec: LearnerSpec) -> Row:
+    """Return what is known of a row before anything is learned."""
+    return {
         "user_id": problem.user_id,
         "learner": spec.label,
         "n_train": problem.n_train,
@@ -88,14 +113,6 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         "on_rating_scale": spec.kind.on_rating_scale,
         "test_ratings": problem.ratings[problem.test],
     }
-    try:
-        return row | _learned_columns(problem, spec, job, item_ids)
-    except LearnerError as error:
-        outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
-    except Exception as error:  # noqa: BLE001 - one bad user must never end the job
-        outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
-    hyperparameters = spec.hyperparameters(job.limits.scale)
-    return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
 
 
 def _learned_columns(

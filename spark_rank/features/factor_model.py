@@ -309,10 +309,9 @@ def _fill_posteriors(
             other = others[place]
             target = targets[place]
             squares += target * target
-            for p in range(size):
-                sums[p] += moments[other, p]
             for p in range(width):
                 right[p] += vectors[other, p] * target / noise
+        _add_rows(moments, others[ends[row] : ends[row + 1]], sums)
         system = np.empty((width, width))
         k = 0
         for p in range(width):
@@ -333,3 +332,18 @@ def _fill_posteriors(
                 k += 1
         # a row without prior shift: its right side is all that the targets contribute
         misfits[row] = squares - 2.0 * noise * (mean @ right) + expected
+
+
+@njit(cache=True)
+def _add_rows(rows: Any, chosen: Any, sums: Any) -> None:
+    """Add up the chosen rows, four at a time: as many are waited for from memory at once."""
+    whole = len(chosen) - len(chosen) % 4
+    for k in range(0, whole, 4):
+        a, b = rows[chosen[k]], rows[chosen[k + 1]]
+        c, d = rows[chosen[k + 2]], rows[chosen[k + 3]]
+        for p in range(len(sums)):
+            sums[p] += (np.float64(a[p]) + np.float64(b[p])) + (np.float64(c[p]) + np.float64(d[p]))
+    for k in range(whole, len(chosen)):
+        a = rows[chosen[k]]
+        for p in range(len(sums)):
+            sums[p] += a[p]

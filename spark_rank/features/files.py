@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import SparkFiles
 
+from spark_rank.features.expected import expected_weights
 from spark_rank.features.pool import ReviewerPool
 
 
@@ -120,13 +121,24 @@ class ItemFeatures:
 
     def expected_weights(self, items: NDArray[np.int32]) -> NDArray[np.float64] | None:
         """Return the weights to expect of a user who rated `items`; None without a prior."""
+        size = np.array([len(items)])
+        found = self.expected_of_users(items, np.array([0, len(items)]), size)
+        return None if found is None else np.asarray(found[0])
+
+    def expected_of_users(
+        self, items: NDArray[np.int32], ends: NDArray[np.int64], n_train: NDArray[np.int64]
+    ) -> NDArray[np.float64] | None:
+        """Return a row of such weights for every user.
+
+        User u rated the items from ends[u] on, n_train[u] of them to learn from.
+        """
         if len(self.prior) == 0:
             return None
-        size = max(len(items), 1)
-        weights = self.prior[items].sum(axis=0, dtype=np.float64) / np.sqrt(size)
-        weights += self.prior[-2]
-        weights += self.prior[-1] * np.log(size)
-        return np.asarray(weights)
+        if len(items) and not 0 <= items.min() <= items.max() < len(self.prior) - 2:
+            raise IndexError("an item without features")  # compiled code would not notice
+        prior, rated = self.prior.view(), items.view()
+        prior.flags.writeable = rated.flags.writeable = False  # one type to the compiler
+        return np.asarray(expected_weights(prior, rated, ends, n_train))
 
 
 class FeatureFileError(RuntimeError):
@@ -164,19 +176,22 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
         item_ids = pa.ipc.open_file(source).get_batch(0).column("item_id")
     pool = None
     if files.pool is not None:
-        # compiled functions take plain arrays: views of the mapped ones
         arrays: dict[str, Any] = {
-            name: np.asarray(np.load(paths[file], mmap_mode="r"))
-            for name, file in files.pool.arrays().items()
+            name: _mapped(paths[file]) for name, file in files.pool.arrays().items()
         }
         pool = ReviewerPool(**arrays, size=files.pool.size, seed=files.pool.seed)
     return ItemFeatures(
-        np.load(paths[files.matrix], mmap_mode="r"),
-        np.load(paths[files.offset], mmap_mode="r"),
-        np.load(paths[files.prior], mmap_mode="r"),
+        _mapped(paths[files.matrix]),
+        _mapped(paths[files.offset]),
+        _mapped(paths[files.prior]),
         item_ids,
         pool,
     )
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """Map a file into memory, as a plain array: that is what compiled functions take."""
+    return np.asarray(np.load(path, mmap_mode="r"))
 
 
 def file_checksum(path: Path) -> str:

@@ -64,17 +64,17 @@ class KernelMachine(Learner):
         if coef is not None:
             scores = check_items(X, len(coef)) @ coef
         else:
-            scores = self._kernel_values(X) @ self._learned("dual_coef_")
+            scores = self._kernel_sums(X, self._learned("dual_coef_"))
         scores += self.intercept_
         if offset is not None:
             scores += check_targets(offset, len(scores), "offset")
         return scores
 
-    def _kernel_values(self, X: ArrayLike) -> FloatArray:
-        """Return the kernel values of the rows of `X` with the training items."""
+    def _kernel_sums(self, X: ArrayLike, alpha: FloatArray) -> FloatArray:
+        """Return the sums of the kernel values of the rows of `X` with the training items."""
         if self.support_ is None:
-            return check_items(X, len(self._learned("dual_coef_")))
-        return self._kernel()(check_items(X, self.support_.shape[1]), self.support_)
+            return np.asarray(check_items(X, len(alpha)) @ alpha)
+        return self._kernel().sums(check_items(X, self.support_.shape[1]), self.support_, alpha)
 
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.gamma_ or 1.0, self.degree, self.coef0, self.rbf_weight)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, lower_gaussian
 from spark_rank.learners.base import FloatArray
 
 KERNELS = ("linear", "rbf", "poly", "linear+rbf", "precomputed")
@@ -33,29 +33,49 @@ class Kernel:
             return products
         if self.name == "poly":
             return (self.gamma * products + self.coef0) ** self.degree
-        right = squared_norms(B)
-        left = right if A is B else squared_norms(A)
-        if self.name == "rbf":
-            return self._gaussian(products, left, right)
-        return products + self._gaussian(products.copy(), left, right)
-
-    def _gaussian(self, products: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Turn inner products into w·exp(−γ‖a − b‖²), overwriting them."""
-        # in place and in one pass: at a hundred items a temporary costs as much as a pass
-        _exponents(products, 0.5 * left, 0.5 * right, 2.0 * self.gamma)
-        np.exp(products, out=products)
-        if self.rbf_weight != 1.0:
-            products *= self.rbf_weight
+        right = 0.5 * squared_norms(B)
+        left = right if A is B else 0.5 * squared_norms(A)
+        gaussian_values(products, left, right, *self._constants())
         return products
 
+    def lower(self, X: FloatArray) -> FloatArray:
+        """Return the kernel matrix of the rows of X; what is above its diagonal may be anything.
 
-@njit(cache=True, nogil=True)
-def _exponents(products: FloatArray, left: FloatArray, right: FloatArray, factor: float) -> None:
-    """Turn a·b into ``factor · min(a·b − left − right, 0)`` in place; NaN stays NaN."""
-    for i in range(products.shape[0]):
-        for j in range(products.shape[1]):
-            value = products[i, j] - left[i] - right[j]
-            products[i, j] = factor * (0.0 if value > 0.0 else value)
+        Of the Gaussians half of the products and of the exponentials are spared.
+        """
+        if not self._is_gaussian:
+            return self(X, X)
+        rows = _plain(X)
+        gram = np.empty((len(X), len(X)))
+        factor, weight, linear = self._constants()
+        lower_gaussian(rows, 0.5 * squared_norms(rows), factor, weight, linear, gram)
+        return gram
+
+    def sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
+        """Return ``Σ_j α_j K(a, b_j)`` for every row a of A."""
+        if not self._is_gaussian:
+            return np.asarray(self(A, B) @ alpha)
+        left, right = _plain(A), _plain(B)
+        sums = np.empty(len(A))
+        factor, weight, linear = self._constants()
+        halves = 0.5 * squared_norms(left), 0.5 * squared_norms(right)
+        gaussian_sums(left, right, *halves, factor, weight, linear, _plain(alpha), sums)
+        return sums
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return self.name in ("rbf", "linear+rbf")
+
+    def _constants(self) -> tuple[float, float, bool]:
+        """Return what compiled Gaussians need; ints among them would be other types to compile."""
+        return 2.0 * self.gamma, float(self.rbf_weight), self.name == "linear+rbf"
+
+
+def _plain(values: FloatArray) -> FloatArray:
+    """Return a contiguous, read-only view or copy: one type to the compiler."""
+    view = np.ascontiguousarray(values).view()
+    view.flags.writeable = False
+    return view
 
 
 def squared_norms(A: FloatArray) -> FloatArray:

@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dposv
 
 from spark_rank.learners import leave_pair_out, mprank_online
 from spark_rank.learners.base import FloatArray, check_features, check_targets
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NumericFailureError
 from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
-from spark_rank.learners.kernels import scale_gamma
+from spark_rank.learners.kernels import Kernel, scale_gamma
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.ridge import ridge_of, solve_centred, solve_ridge
 
+_PLAIN_PRODUCTS = ("linear", "precomputed")
 _NO_COSTS: FloatArray = np.empty(0)
 _BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training")
 
@@ -243,8 +244,16 @@ class MPRank(KernelMachine):
         if self.kernel == "linear":
             points = X - X.mean(axis=0)
             return points @ points.T
+        return self._width(X)(X, X)
+
+    def _lower_gram(self, X: FloatArray) -> FloatArray:
+        """Return the same but for what is above the diagonal."""
+        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._width(X).lower(X)
+
+    def _width(self, X: FloatArray) -> Kernel:
+        """Return the kernel for these examples, which may decide its width."""
         self.gamma_ = self.gamma if self.gamma is not None else scale_gamma(X)
-        return self._kernel()(X, X)
+        return self._kernel()
 
     def _fit_primal(self, X: FloatArray, y: FloatArray) -> None:
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
@@ -259,20 +268,13 @@ class MPRank(KernelMachine):
         self._residuals = residuals
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
-        # α = (I/C′ + K)⁻¹ (y − b·1) with the b that makes Σα = 0: the same as centring K, without
-        # three more passes over it
-        gram = self._gram(X)
-        mean = y.sum() / len(y)
-        right = np.empty((len(y), 2), order="F")
-        right[:, 0], right[:, 1] = y - mean, 1.0
-        solutions = solve_ridge(gram, right, self._ridge(len(y)))
-        free, ones = solutions.sum(axis=0)
-        shift = float(free / ones)
-        alpha = solutions[:, 0] - shift * solutions[:, 1]
-        self._accept_dual(X, alpha, shift + mean)
-        self.objective_ = float(alpha @ right[:, 0])
+        gram = self._lower_gram(X)
+        ridge = self._ridge(len(y))
+        alpha, intercept = solve_centred(gram, y, ridge)
+        self._accept_dual(X, alpha, intercept)
+        self.objective_ = float(alpha @ (y - y.mean()))
         # (I/C′ + K) α = y − b·1
-        self._residuals = -self._ridge(len(y)) * alpha
+        self._residuals = -ridge * alpha
 
     def _fit_online(self, X: FloatArray, y: FloatArray) -> None:
         gram = self._gram(X)
@@ -300,24 +302,3 @@ class MPRank(KernelMachine):
             self.intercept_ -= float(mean @ self.coef_) if centred else 0.0
         elif self.kernel != "precomputed":
             self.support_ = X.copy()
-
-
-def ridge_of(C: float, ridge: str, growth: float, m: int) -> float:
-    """Return the ridge 1/C′ of a problem with m examples."""
-    return (m / (2.0 * C) if ridge == "per-example" else 1.0 / C) + growth * m
-
-
-def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
-    """Return (matrix + ridge·I)⁻¹ right by one Cholesky; `matrix` is overwritten."""
-    diagonal = matrix.reshape(-1, order="A")[:: len(matrix) + 1]
-    diagonal += ridge
-    # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
-    if not math.isfinite(diagonal.sum()):
-        raise NumericFailureError("the kernel matrix overflowed: scale the features down")
-    # the transpose of a symmetric C-ordered matrix is the Fortran-ordered matrix, uncopied
-    _, solution, info = dposv(matrix.T, right, lower=1, overwrite_a=1)
-    if info != 0:
-        raise NumericFailureError(
-            "the ridge system is not positive definite: lower C, or scale the features down"
-        )
-    return np.asarray(solution)

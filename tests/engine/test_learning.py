@@ -139,13 +139,13 @@ def test_one_bad_user_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(MPRank, "fit", fragile)
     rows = learn(batch(USERS))
-    bad = row_of(rows, 3, "linear")
+    bad = row_of(rows, 3, "rbf")
     assert (bad["status"], bad["reason"]) == ("failed", "unexpected_error")
     assert bad["detail"] == "ZeroDivisionError: poison"
     assert bad["test_scores"] is None
     assert bad["n_test"] == 15
-    untouched = [r for r in rows if r["user_id"] != "user 3"]
-    assert untouched == [r for r in healthy if r["user_id"] != "user 3"]
+    untouched = [r for r in rows if r != bad]
+    assert untouched == [r for r in healthy if (r["user_id"], r["learner"]) != ("user 3", "rbf")]
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

@@ -20,7 +20,7 @@ IDS = ["a", "007", "ü", ""]
 def test_what_is_written_is_what_is_mapped(tmp_path: Path) -> None:
     files = write_files(tmp_path, MATRIX, OFFSET, PRIOR, IDS)
     opened = open_files(files, str(tmp_path))
-    assert isinstance(opened.matrix, np.memmap)
+    assert isinstance(opened.matrix.base, np.memmap)
     np.testing.assert_array_equal(opened.matrix, MATRIX)
     np.testing.assert_array_equal(opened.offset, OFFSET)
     np.testing.assert_array_equal(opened.prior, PRIOR)

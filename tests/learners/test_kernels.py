@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
@@ -31,6 +33,31 @@ B = np.random.default_rng(1).normal(size=(3, 4))
 )
 def test_values(kernel: Kernel, expected: np.ndarray) -> None:
     assert_allclose(kernel(A, B), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly", "linear+rbf"])
+@pytest.mark.parametrize("m", [1, 5, 64, 65, 150])
+def test_triangles_and_sums_are_those_of_the_whole_matrix(name: str, m: int) -> None:
+    rng = np.random.default_rng(m)
+    left, right, alpha = rng.normal(size=(m, 7)), rng.normal(size=(90, 7)), rng.normal(size=90)
+    kernel = Kernel(name, gamma=0.4, rbf_weight=0.3)
+    assert_allclose(np.tril(kernel.lower(left)), np.tril(kernel(left, left)), rtol=1e-12)
+    assert_allclose(kernel.sums(left, right, alpha), kernel(left, right) @ alpha, atol=1e-12)
+
+
+@given(st.floats(0.0, 1e4))
+def test_the_compiled_exponential_is_numpys(squared: float) -> None:
+    near = np.sqrt(squared) * np.eye(1)
+    value = Kernel("rbf", gamma=1.0)(near, np.zeros((1, 1)))[0, 0]
+    # at less than e^-708 nothing is left but a number that is as good as 0
+    expected = max(np.exp(-squared), np.exp(-708.0))
+    assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_a_point_without_a_place_has_no_kernel_value() -> None:
+    values = Kernel("linear+rbf", gamma=1.0)(np.array([[np.nan], [np.inf], [1.0]]), np.eye(1))
+    assert np.isnan(values[:2]).all()
+    assert values[2, 0] == 2.0
 
 
 def test_a_point_is_at_distance_zero_from_itself() -> None:

@@ -1,0 +1,141 @@
+"""Ridge systems: how the ridge follows from C, one Cholesky, and conjugate gradients for many.
+
+References
+----------
+Frangella, Tropp, Udell: Randomized Nyström Preconditioning, SIAM J. Matrix Anal. Appl. 44, 2023.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg.blas import dsymv, dtrsm
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs
+
+from spark_rank.learners.base import FloatArray
+from spark_rank.learners.errors import NumericFailureError
+
+# Cholesky is faster below
+_MANY = 320
+# of the preconditioner; rows of it that are all but combinations of others are no failure
+_LANDMARKS = 32
+_JITTER = 1e-8
+# residual at the end, relative to the right side: the same digits as a Cholesky's
+_TOLERANCE = 1e-12
+# more take as long as Cholesky on the smallest system, and a fifth on the greatest
+_MOST_STEPS = 40
+
+
+def ridge_of(C: float, ridge: str, growth: float, m: int) -> float:
+    """Return the ridge 1/C′ of a problem with m examples."""
+    return (m / (2.0 * C) if ridge == "per-example" else 1.0 / C) + growth * m
+
+
+def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
+    """Return (matrix + ridge·I)⁻¹ right by one Cholesky; `matrix` is overwritten.
+
+    Only its lower triangle is read.
+    """
+    diagonal = matrix.reshape(-1, order="A")[:: len(matrix) + 1]
+    diagonal += ridge
+    _check_finite(matrix)
+    # the transpose of a symmetric C-ordered matrix is the Fortran-ordered matrix, uncopied
+    _, solution, info = dposv(matrix.T, right, lower=0, overwrite_a=1)
+    if info != 0:
+        raise NumericFailureError(
+            "the ridge system is not positive definite: lower C, or scale the features down"
+        )
+    return np.asarray(solution)
+
+
+def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatArray, float]:
+    """Return α and b with ``(gram + ridge·I) α = y − b·1`` and ``Σ α = 0``.
+
+    The same as centring the kernel matrix, without passes over it. Only its lower triangle is
+    read, and it is overwritten. O(m³); from a few hundred examples on O(m²) a step of conjugate
+    gradients, of which a ridge that grows with m needs a dozen.
+    """
+    _check_finite(gram)
+    if len(y) >= _MANY:
+        found = _solve_by_steps(gram, y, ridge)
+        if found is not None:
+            return found
+    mean = y.sum() / len(y)
+    right = np.empty((len(y), 2), order="F")
+    right[:, 0], right[:, 1] = y - mean, 1.0
+    solutions = solve_ridge(gram, right, ridge)
+    free, ones = solutions.sum(axis=0)
+    shift = float(free / ones)
+    return solutions[:, 0] - shift * solutions[:, 1], float(shift + mean)
+
+
+def _check_finite(matrix: FloatArray) -> None:
+    # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
+    if not math.isfinite(matrix.trace()):
+        raise NumericFailureError("the kernel matrix overflowed: scale the features down")
+
+
+def _solve_by_steps(
+    gram: FloatArray, y: FloatArray, ridge: float
+) -> tuple[FloatArray, float] | None:
+    """Return `solve_centred`'s result by conjugate gradients; None where they take too long.
+
+    They run where Σ α = 0, preconditioned by what the first examples span of the kernel's space:
+    the greatest eigenvalues, those of a linear part among them, lie there.
+    """
+    preconditioner = _Nystroem.of(gram, ridge)
+    residual = y - y.mean()
+    enough = (_TOLERANCE * np.linalg.norm(residual)) ** 2
+    alpha = np.zeros(len(y))
+    if preconditioner is None or not residual.any():
+        return None
+    step = preconditioner.solve(residual)
+    size = residual @ step
+    for _ in range(_MOST_STEPS):
+        image = dsymv(1.0, gram.T, step, lower=0)
+        image += ridge * step
+        image -= image.mean()
+        length = size / (step @ image)
+        alpha += length * step
+        residual -= length * image
+        if residual @ residual <= enough:
+            alpha -= alpha.mean()
+            return alpha, float(y.mean() - dsymv(1.0, gram.T, alpha, lower=0).mean())
+        ahead = preconditioner.solve(residual)
+        size, before = residual @ ahead, size
+        step *= size / before
+        step += ahead
+    return None
+
+
+class _Nystroem:
+    """``ridge·I + F Fᵀ``, where F Fᵀ is the centred kernel matrix as some landmarks span it."""
+
+    def __init__(self, features: FloatArray, factor: FloatArray, ridge: float) -> None:
+        self.features = features
+        self.factor = factor
+        self.ridge = ridge
+
+    @classmethod
+    def of(cls, gram: FloatArray, ridge: float) -> _Nystroem | None:
+        """Take the first rows as landmarks; None where these are no kernel matrix."""
+        columns = gram[:, :_LANDMARKS].copy()
+        corner = np.tril(columns[:_LANDMARKS])
+        columns[:_LANDMARKS] = corner + np.tril(corner, -1).T
+        among = columns[:_LANDMARKS].copy()
+        among.flat[:: _LANDMARKS + 1] += _JITTER * among.trace()
+        root, info = dpotrf(among, lower=0)
+        if info != 0:
+            return None
+        features = dtrsm(1.0, root, columns, side=1)
+        features -= features.mean(axis=0)
+        inner = features.T @ features
+        inner.flat[:: _LANDMARKS + 1] += ridge
+        factor, info = dpotrf(inner, lower=1)
+        return cls(features, factor, ridge) if info == 0 else None
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return the inverse of it times `right`, in O(m · landmarks)."""
+        within, _ = dpotrs(self.factor, right @ self.features, lower=1)
+        return np.asarray((right - self.features @ within) / self.ridge)
