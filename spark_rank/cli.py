@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (doc, _) in STAGES.items():
-        _add_config_arguments(commands.add_parser(name, help=doc, **_about(name)))
+        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
     config = commands.add_parser(
         "config",
         help="show the configuration in force",
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
     parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
-    _add_config_arguments(parser)
+    _add_stage_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
@@ -124,6 +124,15 @@ def _learner_keys() -> list[str]:
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
     return [f"  {key:<19} {doc}" for key, doc in rows]
+
+
+def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_config_arguments(parser)
+    parser.add_argument(
+        "--takeover",
+        action="store_true",
+        help="take the run over from a process that seems to work on it; that one then stops",
+    )
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -195,7 +204,7 @@ def _run_stage(stage: str, options: argparse.Namespace) -> int:
     config = load_config(options.config, options.sets, options.spark)
     from spark_rank.stages.execution import execute
 
-    execute(stage, config)
+    execute(stage, config, takeover=options.takeover)
     return 0
 
 

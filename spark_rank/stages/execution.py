@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
+from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
@@ -15,12 +16,15 @@ from spark_rank.stages import STAGES, pipeline, report
 PIPELINE = "pipeline"
 
 
-def execute(name: str, config: Config) -> None:
-    """Run one stage, or all of them and print the summary."""
+def execute(name: str, config: Config, *, takeover: bool = False) -> None:
+    """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = pipeline(config) if name == PIPELINE else [STAGES[name]]
     with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
         run = Run(spark, config.store, config.run_id)
-        run_stages(stages, config, spark, run)
+        lease = Lease(run.files, run.root, config.run_id)
+        with held(lease, takeover=takeover, when_lost=spark.sparkContext.cancelAllJobs):
+            run.lease = lease
+            run_stages(stages, config, spark, run)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)

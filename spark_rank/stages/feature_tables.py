@@ -66,7 +66,7 @@ def publish_files(
             pool,
         )
         for file in files.all():
-            run.files.upload(Path(folder) / file.name, run.path(f"{FILES}/{file.name}"))
+            run.files.upload(Path(folder) / file.name, run.draft_path(f"{FILES}/{file.name}"))
     return files
 
 

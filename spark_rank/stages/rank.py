@@ -28,7 +28,7 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     candidates = _candidates(run, asked, config.seed)
     ranked = candidates.mapInArrow(partial(rank_batches, job=job), ddl(RANKINGS.columns))
     rows = run.write(RANKINGS, ranked)
-    facts = _facts(spark.read.parquet(run.path(RANKINGS.table)))
+    facts = _facts(run.written(RANKINGS))
     return StageResult(
         f"{rows:,} users, {facts['calls']:,} questions for {facts['items']:,} items",
         {RANKINGS.table: rows},

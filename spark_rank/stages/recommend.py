@@ -60,7 +60,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
         run.write(RECOMMENDATIONS, nothing.coalesce(1))
-    found = _facts(spark.read.parquet(run.path(RECOMMENDATIONS.table)))
+    found = _facts(run.written(RECOMMENDATIONS))
     return StageResult(
         f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
         f"{len(items):,} items",

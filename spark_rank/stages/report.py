@@ -52,7 +52,7 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         page = Path(folder) / "report.html"
         page.write_text(html, encoding="utf-8")
-        run.files.upload(page, run.path(FILE))
+        run.files.upload(page, run.draft_path(FILE))
     return StageResult(run.path(FILE), facts={"file": FILE})
 
 

@@ -34,8 +34,8 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         raise InputDataError(
             "train: no user has as many ratings as train.targets_min and targets_max ask for"
         )
-    counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
-    _check_failures(config, counts, run.path(MODELS.table))
+    counts = status_counts(run.written(MODELS))
+    _check_failures(config, counts, run.draft_path(MODELS.table))
     learned = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
