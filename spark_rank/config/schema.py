@@ -389,6 +389,12 @@ class Config:
     store: str = setting("store", "directory of all runs, on any Hadoop file system")
     run_id: str = setting("default", "name of the run: letters, digits, '.', '_', '-'")
     seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
+    users_per_wave: int = setting(
+        60_000,
+        "train and recommend save their work after about so many users, and later go on from "
+        "there; a wave has a bucket for every core at least",
+        at_least=1,
+    )
     input: InputConfig = setting(InputConfig(), "where the ratings come from")
     synthesize: SynthesizeConfig = setting(SynthesizeConfig(), "the generated data set")
     prepare: PrepareConfig = setting(PrepareConfig(), "user blocks and split")

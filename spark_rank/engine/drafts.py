@@ -47,6 +47,7 @@ class Draft:
     ) -> None:
         self.files = files
         self.check = check
+        self.stage = stage
         self.attempt = attempt
         self._root = root
         self._folder = f"{root}/{FOLDER}/{stage}"

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -110,6 +110,13 @@ class Run:
             raise ContractError(f"{path}: {error}{_REMEDY}") from None
         self._check_content(frame, contract, rows)
         return frame
+
+    def read_files(self, contract: Contract, files: Sequence[str]) -> DataFrame:
+        """Return some files of a recorded table, by their paths from its folder."""
+        if not files:
+            return self.spark.createDataFrame([], contract.schema())
+        paths = [f"{self.path(contract.table)}/{name}" for name in files]
+        return self.spark.read.schema(contract.schema()).parquet(*paths)
 
     def _check_content(self, frame: DataFrame, contract: Contract, rows: int) -> None:
         """Refuse a table that is not what its record says: rows lost, another version mixed in."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.config.values import convert
-from spark_rank.data.tables import BLOCKS, PANEL, RATING_SCALE
+from spark_rank.data.tables import PANEL, RATING_SCALE
 from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.rank_scale import RankScale
@@ -38,9 +38,9 @@ def recorded_training(run: Run) -> TrainConfig:
     return settings
 
 
-def target_blocks(settings: TrainConfig, run: Run) -> DataFrame:
+def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
     """Return the blocks of the users to learn, as workers read them."""
-    blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
+    blocks = blocks.select("user", "user_id", "items", "ratings", "n_train")
     size = F.size("items")
     if settings.targets_min is not None:
         blocks = blocks.where(size >= settings.targets_min)
