@@ -11,6 +11,7 @@ from typing import Any
 
 import spark_rank
 from spark_rank.errors import SparkRankError
+from spark_rank.runs.arguments import add_runs
 
 DEFAULT_CONFIG = "conf/default.yaml"
 INTERRUPTED = 130
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
     _add_explain(commands)
+    add_runs(commands, _add_config_arguments)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -194,7 +196,19 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_formats()
     if options.command == "explain":
         return _explain(options)
+    if options.command == "runs":
+        return _manage_runs(options)
     return _run_stage(options.command, options)
+
+
+def _manage_runs(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.commands import manage
+
+    manage(options, config)
+    return 0
 
 
 def _run_stage(stage: str, options: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from spark_rank.data.filesystem import FileInfo, Filesystem
 
 # reads that wait for a network profit from more threads than there are cores
-_READERS = max(4, 2 * (os.cpu_count() or 1))
+READERS = max(4, 2 * (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ Inventory = dict[str, StoredFile]
 def take_inventory(files: Filesystem, folder: str) -> Inventory:
     """Return what is in a folder and below, by path from there; the JVM reads files in parallel."""
     found = files.below(folder)
-    with ThreadPoolExecutor(_READERS) as readers:
+    with ThreadPoolExecutor(READERS) as readers:
         checksums = list(readers.map(lambda info: files.sha256(info.path), found))
     return {
         relative(info, folder): StoredFile(info.size, checksum)
@@ -49,8 +49,3 @@ def as_record(inventory: Mapping[str, StoredFile]) -> dict[str, dict[str, Any]]:
 def from_record(record: Mapping[str, Mapping[str, Any]]) -> Inventory:
     """Rebuild from the manifest."""
     return {path: StoredFile(file["size"], file["sha256"]) for path, file in record.items()}
-
-
-def total_size(inventories: Iterable[Inventory]) -> int:
-    """Return the bytes of all files."""
-    return sum(file.size for inventory in inventories for file in inventory.values())

@@ -148,6 +148,12 @@ class Lease:
         holder = self.holder()
         return holder is not None and holder.token == self.token
 
+    def seems_over(self, holder: Holder) -> bool:
+        """Tell at a glance whether a holder is gone; only who wants the run looks longer."""
+        return holder.process.is_dead(self._identity) or not holder.looks_alive(
+            self._clock(), self._times
+        )
+
     def _has_ended(self, holder: Holder) -> bool:
         """Tell whether the holder is gone; what the clocks cannot tell, watching does."""
         if holder.process.is_dead(self._identity):
