@@ -113,7 +113,7 @@ def needed_runs(records: Records) -> frozenset[str]:
     """Return the runs that this one was made with: a repeated command looks at them again."""
     named = {
         (records.get("ingest") or {}).get("settings", {}).get("dictionaries_from"),
-        (records.get("train") or {}).get("facts", {}).get("previous"),
+        (records.get("train") or {}).get("facts", {}).get("previous", {}).get("run"),
         (records.get("features") or {}).get("settings", {}).get("kept_from"),
     } - {None}
     roots = {name: _ROOT.fullmatch(name) for name in named}

@@ -70,6 +70,15 @@ def publish_files(
     return files
 
 
+def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
+    """Put the feature files of a run onto every node that works for it."""
+    record = run.record("features") or {}
+    files = FeatureFiles.from_record(record["facts"]["files"])
+    for file in files.all():
+        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
+    return files
+
+
 def file_facts(files: FeatureFiles, squared_radius: float) -> dict[str, Any]:
     """Return what later stages ask for: the files, and a bound on ‖x‖² over items and users."""
     return {"files": files.to_record(), "squared_radius": squared_radius}

@@ -85,14 +85,15 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _effective_input(config: Config) -> InputConfig:
+    kept = config.input.dictionaries_from or config.previous
     if config.input.path is not None:
-        return config.input
+        return replace(config.input, dictionaries_from=kept)
     made = config.synthesize
     return replace(
         InputConfig(format=made.format, levels=[float(i + 1) for i in range(made.levels)]),
         duplicates=config.input.duplicates,
         cuts=config.input.cuts,
-        dictionaries_from=config.input.dictionaries_from,
+        dictionaries_from=kept,
     )
 
 

@@ -16,7 +16,7 @@ from spark_rank.engine.preferring import RankJob, rank_batches
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.training import recorded_training
 
 

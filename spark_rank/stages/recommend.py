@@ -37,7 +37,7 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.training import rank_scale, recorded_training
 
 _FALLBACK = "item_offset"

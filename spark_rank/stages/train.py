@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.learning import FAILED, learn_batches
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
@@ -19,19 +19,24 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
-from spark_rank.stages.training import learn_job, specs_of, target_blocks
+from spark_rank.stages.incremental import job_facts, keep_models
+from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
     job = learn_job(config.train, _specs(config, run), spark, run)
-    blocks = run.read(BLOCKS)
+    blocks = target_blocks(config.train, run.read(BLOCKS))
+    kept = keep_models(config, job, blocks, run)
     cores = spark.sparkContext.defaultParallelism
     plan = plan_waves(*_users_and_buckets(run), config.users_per_wave, cores)
 
     def learned(wave: Wave) -> DataFrame:
-        own = target_blocks(config.train, blocks.where(F.col("bucket").isin(*wave.buckets)))
-        return own.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
+        own = blocks.where(F.col("bucket").isin(*wave.buckets))
+        todo = (own if kept is None else kept.to_learn(own)).select(*LEARNED_COLUMNS)
+        models = todo.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
+        old = None if kept is None else kept.models(own, wave.buckets)
+        return models if old is None else models.unionByName(old)
 
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible
@@ -48,8 +53,13 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     words = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
-    facts = {"status": counts, "waves": wave_facts(waves)}
-    return StageResult(words, {MODELS.table: rows}, facts)
+    facts = {"status": counts, "waves": wave_facts(waves), "job": job_facts(job)}
+    tables = {MODELS.table: rows}
+    if kept is not None:
+        words += f"; {kept.in_words(rows // len(job.specs))}"
+        facts["previous"] = kept.facts
+        tables[CHANGES.table] = kept.facts["listed"]
+    return StageResult(words, tables, facts)
 
 
 def _users_and_buckets(run: Run) -> tuple[int, int]:

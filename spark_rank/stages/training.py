@@ -17,7 +17,10 @@ from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
+
+# what workers read of a block
+LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train")
 
 
 def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
@@ -39,8 +42,7 @@ def recorded_training(run: Run) -> TrainConfig:
 
 
 def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
-    """Return the blocks of the users to learn, as workers read them."""
-    blocks = blocks.select("user", "user_id", "items", "ratings", "n_train")
+    """Return the blocks of the users to learn."""
     size = F.size("items")
     if settings.targets_min is not None:
         blocks = blocks.where(size >= settings.targets_min)

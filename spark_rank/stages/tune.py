@@ -20,7 +20,7 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.tuning import ERRORS_DDL, error_batches, grid_scores
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.learners.errors import LearnerError
-from spark_rank.stages.training import learn_job, specs_of, target_blocks
+from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -77,6 +77,7 @@ def _sample(config: Config, run: Run) -> DataFrame:
     targets = target_blocks(config.train, run.read(BLOCKS))
     able = targets.where(F.col("n_train") >= _least_ratings(config.train))
     picked = able.orderBy(draw, "user_id").limit(config.tune.users)
+    picked = picked.select(*LEARNED_COLUMNS)
     return picked.repartition(run.spark.sparkContext.defaultParallelism * 4, "user")
 
 
