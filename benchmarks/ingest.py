@@ -28,11 +28,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
+from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
-from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
-from spark_rank.stages.ingest import ingest
-from spark_rank.stages.prepare import prepare
+from spark_rank.stages import STAGES
 
 WARM = 100_000
 SETTINGS = {
@@ -73,19 +72,11 @@ def baseline(spark: SparkSession, text: str, out: str) -> None:
     lines.sort("user").write.mode("overwrite").parquet(out)
 
 
-def stage_work(name: str, config: Config, run: Run) -> Callable[[], None]:
-    stage = {"ingest": ingest, "prepare": prepare}[name]
-
-    def work() -> None:
-        result: StageResult = stage(config, run.spark, run)
-        record = {"fingerprint": "", "message": result.message}
-        run.write_record(name, {**record, "tables": result.tables, "facts": result.facts})
-        print(f"  {name}: {result.message}", flush=True)
-
-    return work
+def stage_work(name: str, config: Config, run: Run) -> Callable[[], object]:
+    return lambda: run_stage(STAGES[name], config, run.spark, run)
 
 
-def measured(spark: SparkSession, name: str, work: Callable[[], None]) -> Cost:
+def measured(spark: SparkSession, name: str, work: Callable[[], object]) -> Cost:
     spark.sparkContext.setJobGroup(name, name)
     with Watch() as watch:
         work()

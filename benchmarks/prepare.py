@@ -26,7 +26,9 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config, FilterConfig, PrepareConfig, SynthesizeConfig
 from spark_rank.data.rating_scale import find_scale, scale_table
 from spark_rank.data.tables import BLOCKS, ITEMS, RATING_SCALE, RATINGS, USERS
+from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
+from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.stages.prepare import prepare
 from spark_rank.stages.synthesize import generated_ratings
@@ -44,13 +46,18 @@ CASES = {
 def ingested(spark: SparkSession, ratings: int, folder: str) -> Run:
     """Return a run that looks as if `ingest` had been there; ids are the numbers from 1."""
     run = Run(spark, folder, f"ratings-{ratings}")
-    if run.record("ingest") is not None:
-        return run
     made = SynthesizeConfig(
         users=max(2, ratings // RATINGS_PER_USER), items=MOVIES, median_ratings=96.0
     )
+    stage = Stage("ingest", numbered, settings=lambda config: config.synthesize)
+    run_stage(stage, Config(synthesize=made), spark, run)
+    return run
+
+
+def numbered(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    made = config.synthesize
     number = {name: (F.col(name).cast("int") - 1).alias(name) for name in ("user", "item")}
-    generated = generated_ratings(Config(synthesize=made), spark)
+    generated = generated_ratings(config, spark)
     rating = F.col("rating").cast("float").alias("rating")
     rows = run.write(RATINGS, generated.select(*number.values(), rating, "timestamp"))
     tables = {RATINGS.table: rows}
@@ -60,12 +67,14 @@ def ingested(spark: SparkSession, ratings: int, folder: str) -> Run:
             (F.col("id") + 1).cast("string").alias(id_column), F.col("id").cast("int").alias(name)
         )
         tables[contract.table] = run.write(contract, ids)
-    levels, scale = find_scale(spark.read.parquet(run.path(RATINGS.table)), [])
+    levels, scale = find_scale(run.written(RATINGS), [])
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
-    facts = {"rating_scale": scale}
-    record = {"fingerprint": "", "message": "", "tables": tables, "facts": facts}
-    run.write_record("ingest", record)
-    return run
+    return StageResult("numbered", tables, {"rating_scale": scale})
+
+
+def case(run: Run, name: str) -> Run:
+    """Return the run with a place of its own for the blocks of a case."""
+    return run.with_draft(run.draft("prepare", name))
 
 
 def baseline(run: Run) -> None:
@@ -103,7 +112,7 @@ def _task_times(spark: SparkSession, store: object, stage: int) -> list[float]:
 
 def encodings(run: Run) -> None:
     """Print the bytes per rating of single columns, written in several ways."""
-    blocks = run.spark.read.parquet(run.path(BLOCKS.table))
+    blocks = run.written(BLOCKS)
     rows = run.read(RATINGS).count()
     held_out = F.expr("slice(items, n_train + 1, size(items))")
     ascending = F.concat(
@@ -134,7 +143,7 @@ def encodings(run: Run) -> None:
 def main(ratings: int, folder: str) -> None:
     with spark_session("prepare benchmark", SETTINGS) as spark:
         warm = ingested(spark, 20_000, folder)
-        prepare(Config(), spark, warm)
+        prepare(Config(), spark, case(warm, "warm"))
         baseline(warm)
         run = ingested(spark, ratings, folder)
         rows = run.read(RATINGS).count()
@@ -142,11 +151,13 @@ def main(ratings: int, folder: str) -> None:
         measured("baseline", run, lambda: baseline(run))
         for name, settings in CASES.items():
             config = Config(prepare=settings)
-            measured(name, run, lambda config=config: prepare(config, spark, run))
-            size = data_bytes(run.path(BLOCKS.table))
+            here = case(run, name)
+            measured(name, run, lambda config=config, here=here: prepare(config, spark, here))
+            size = data_bytes(here.draft_path(BLOCKS.table))
             print(f"  {'':<16}{size / rows:8.3f} bytes per rating given")
-        prepare(Config(prepare=CASES["with timestamps"]), spark, run)
-        encodings(run)
+        timed = case(run, "encodings")
+        prepare(Config(prepare=CASES["with timestamps"]), spark, timed)
+        encodings(timed)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import arrow_schema, ddl
-from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.data.tables import BLOCKS, MODELS, RECOMMENDATIONS
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.recommending import (
@@ -124,7 +125,8 @@ def stage(users: int, job: RecommendJob, folder: Path) -> None:
     from pyspark.sql import SparkSession
 
     from spark_rank.engine.session import spark_session
-    from spark_rank.stages.recommend import all_lists
+    from spark_rank.engine.waves import Wave
+    from spark_rank.stages.recommend import wanted_columns
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -145,8 +147,14 @@ def stage(users: int, job: RecommendJob, folder: Path) -> None:
         both.select("user_id", "items", "bucket").write.parquet(blocks)
         begun = time.perf_counter()
         here = RecommendJob(files, job.learner, job.top, job.bottom, job.scale, job.low, job.high)
-        lists = all_lists(session.read.parquet(models), session.read.parquet(blocks),
-                          pa.Table.from_batches([facts()]), here, Config())  # fmt: skip
+        shared = session.sparkContext.broadcast(facts_as_bytes(facts()))
+        wave = Wave(0, tuple(range(Config().prepare.buckets)))
+        users_with_models = wanted_columns(
+            session.read.parquet(models), session.read.parquet(blocks), wave
+        )
+        lists = users_with_models.mapInArrow(
+            partial(recommend_batches, job=here, facts=shared), ddl(RECOMMENDATIONS.columns)
+        )
         lists.write.partitionBy("bucket").parquet(str(folder / "lists"))
         seconds = time.perf_counter() - begun
         print(f"  read, joined, listed and written in Spark on two cores: {seconds:.1f} s, "

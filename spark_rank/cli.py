@@ -12,6 +12,7 @@ from typing import Any
 
 import spark_rank
 from spark_rank.errors import SparkRankError
+from spark_rank.runs.arguments import add_runs
 
 DEFAULT_CONFIG = "conf/default.yaml"
 PAPER_CONFIGS = "conf/paper"
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (doc, _) in STAGES.items():
-        _add_config_arguments(commands.add_parser(name, help=doc, **_about(name)))
+        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
     config = commands.add_parser(
         "config",
         help="show the configuration in force",
@@ -86,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     java.add_argument("--check", action="store_true", help="print nothing on success")
     _add_explain(commands)
     _add_reproduce(commands)
+    add_runs(commands, _add_config_arguments)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
     parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
-    _add_config_arguments(parser)
+    _add_stage_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
@@ -142,6 +144,15 @@ def _experiment_keys() -> list[str]:
         lines += ["", f"experiment.settings of {name}: {experiment.title}"]
         lines += [f"  {key:<19} {doc} [{default}]" for key, doc, default in rows]
     return lines
+
+
+def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_config_arguments(parser)
+    parser.add_argument(
+        "--takeover",
+        action="store_true",
+        help="take the run over from a process that seems to work on it; that one then stops",
+    )
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -225,7 +236,19 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _explain(options)
     if options.command == "reproduce":
         return _reproduce(options)
+    if options.command == "runs":
+        return _manage_runs(options)
     return _run_stage(options.command, options)
+
+
+def _manage_runs(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.commands import manage
+
+    manage(options, config)
+    return 0
 
 
 def _run_stage(stage: str, options: argparse.Namespace) -> int:
@@ -235,7 +258,7 @@ def _run_stage(stage: str, options: argparse.Namespace) -> int:
     config = load_config(options.config, options.sets, options.spark)
     from spark_rank.stages.execution import execute
 
-    execute(stage, config)
+    execute(stage, config, takeover=options.takeover)
     return 0
 
 

@@ -13,6 +13,10 @@ class ConfigError(SparkRankError):
     exit_code = 2
 
 
+class RunHeldError(ConfigError):
+    """Another process is working on the run."""
+
+
 class InputDataError(SparkRankError):
     """The input is missing, empty, or too much of it is unusable."""
 

@@ -24,7 +24,9 @@ FORBIDDEN = {
     "data": {"spark_rank.engine", "spark_rank.stages", "spark_rank.features",
              "spark_rank.learners"},
     "features": {"spark_rank.engine", "spark_rank.stages", "spark_rank.learners"},
-    "engine": {"spark_rank.stages", "spark_rank.report"},
+    "engine": {"spark_rank.stages", "spark_rank.report", "spark_rank.runs"},
+    "stages": {"spark_rank.runs"},
+    "runs": {"spark_rank.stages", "spark_rank.report"},
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def check_config(config: Config, source: str) -> None:
             f"{source}: store: {config.store!r} has one of the signs {' '.join(_GLOB_SIGNS)}, "
             "which Spark reads as a pattern: name a directory without"
         )
+    _check_earlier_runs(config, source)
     _check_input(config, source)
     _check_prepare(config.prepare, source)
     _check_features(config, source)
@@ -45,6 +46,23 @@ def check_config(config: Config, source: str) -> None:
     _check_rank(config, source)
     _check_recommend(config, source)
     _check_experiment(config, source)
+
+
+def _check_earlier_runs(config: Config, source: str) -> None:
+    earlier = {"previous": config.previous, "features.kept_from": config.features.kept_from}
+    for key, run_id in earlier.items():
+        if run_id is not None and not _RUN_ID.fullmatch(run_id):
+            raise ConfigError(f"{source}: {key}: {run_id!r} is no run id of this store")
+        if run_id == config.run_id:
+            raise ConfigError(
+                f"{source}: {key}: a run cannot go on from itself: give the new one a run_id of "
+                "its own"
+            )
+    if config.features.kept_from is not None and config.features.kind != "factors":
+        raise ConfigError(
+            f"{source}: features.kept_from: keeps learned factors; leave it out with features.kind "
+            f"{config.features.kind!r}"
+        )
 
 
 def _check_input(config: Config, source: str) -> None:

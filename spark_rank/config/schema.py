@@ -168,6 +168,11 @@ class FeaturesConfig:
         "same for all; reference: of reviewers drawn for every user; given: vectors that came with "
         "the data",
     )
+    kept_from: str | None = setting(
+        None,
+        "factors: run id whose factors are kept; an item it does not know gets zeros; null: they "
+        "are learned",
+    )
     rank: int = setting(32, "factors: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
     user_share: float = setting(
@@ -400,7 +405,18 @@ class Config:
 
     store: str = setting("store", "directory of all runs, on any Hadoop file system")
     run_id: str = setting("default", "name of the run: letters, digits, '.', '_', '-'")
+    previous: str | None = setting(
+        None,
+        "run id whose numbers of users and items are kept, and the models of users whose ratings "
+        "and features are still the same; null: everybody is learned",
+    )
     seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
+    users_per_wave: int = setting(
+        60_000,
+        "train and recommend save their work after about so many users, and later go on from "
+        "there; a wave has a bucket for every core at least",
+        at_least=1,
+    )
     input: InputConfig = setting(InputConfig(), "where the ratings come from")
     synthesize: SynthesizeConfig = setting(SynthesizeConfig(), "the generated data set")
     prepare: PrepareConfig = setting(PrepareConfig(), "user blocks and split")

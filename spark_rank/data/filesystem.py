@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ class Filesystem:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
         self._conf = spark._jsc.hadoopConfiguration()
 
     def exists(self, path: str) -> bool:
@@ -49,6 +51,16 @@ class Filesystem:
         for status in fs.globStatus(jpath) or []:
             found.extend(self._files_below(fs, status))
         return sorted(found, key=lambda info: info.path)
+
+    def below(self, path: str) -> list[FileInfo]:
+        """Return every file in a directory and those below it, sorted by path; [] without it.
+
+        Hidden ones are left out, as by `glob`; no sign in the path has a meaning.
+        """
+        jpath, fs = self._resolve(path)
+        if not fs.exists(jpath):
+            return []
+        return sorted(self._files_below(fs, fs.getFileStatus(jpath)), key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
         """Return a small UTF-8 file."""
@@ -92,18 +104,65 @@ class Filesystem:
         return str(fs.makeQualified(jpath).toUri().toString())
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file so that a reader sees the old one, the new one or none."""
-        jpath, fs = self._resolve(path)
-        part, _ = self._resolve(f"{path}.part")
+        """Write a small UTF-8 file at once: a reader sees the old one or the new one."""
+        jpath, fs = self._unchecked(path)
+        hidden = f".{jpath.getName()}.{secrets.token_hex(4)}.part"
+        part = self._jvm.org.apache.hadoop.fs.Path(jpath.getParent(), hidden)
         stream = fs.create(part, True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        if fs.exists(jpath):
-            fs.delete(jpath, False)
-        if not fs.rename(part, jpath):
-            raise OSError(f"could not rename {path}.part to {path}")
+        self._replace(fs, part, jpath)
+
+    def create_text(self, path: str, text: str) -> bool:
+        """Write a small UTF-8 file unless it is there; tell whether it was this call that did.
+
+        Of several processes that try at the same time one succeeds.
+        """
+        jpath, fs = self._unchecked(path)
+        try:
+            if _is_local(fs):
+                fs.mkdirs(jpath.getParent())
+                self._create_local(fs.pathToFile(jpath).toPath(), text)
+                return True
+            stream = fs.create(jpath, False)
+        except Py4JJavaError as error:
+            if "AlreadyExists" in java_reason(error):
+                return False
+            raise
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        return True
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a file or directory; its new place must be free."""
+        jsource, fs = self._resolve(source)
+        jtarget, _ = self._resolve(target)
+        fs.mkdirs(jtarget.getParent())
+        # Hadoop would move a directory into one that is there
+        if fs.exists(jtarget):
+            raise FileExistsError(f"{target}: is there already")
+        if not fs.rename(jsource, jtarget):
+            raise OSError(f"could not rename {source} to {target}")
+
+    def names(self, path: str) -> list[str]:
+        """Return the names of all that is in a directory, hidden ones too; [] without it."""
+        jpath, fs = self._resolve(path)
+        if not fs.exists(jpath):
+            return []
+        return sorted(str(status.getPath().getName()) for status in fs.listStatus(jpath))
+
+    def sha256(self, path: str) -> str:
+        """Return the checksum of a file's bytes, which the JVM reads piece by piece."""
+        jpath, fs = self._resolve(path)
+        stream = fs.open(jpath)
+        try:
+            return str(self._jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))
+        finally:
+            stream.close()
 
     def upload(self, local: Path, path: str) -> None:
         """Copy a local file to `path`, replacing what is there."""
@@ -128,6 +187,37 @@ class Filesystem:
         except (Py4JJavaError, PySparkException) as error:
             raise ConfigError(f"{path}: no file system serves it: {java_reason(error)}") from None
 
+    def _unchecked(self, path: str) -> tuple[Any, Any]:
+        """Return what `_resolve` does, but for local files the file system without `.crc` files.
+
+        A file that is replaced would leave the old one's behind for a moment.
+        """
+        jpath, fs = self._resolve(path)
+        return jpath, fs.getRawFileSystem() if _is_local(fs) else fs
+
+    def _replace(self, fs: Any, source: Any, target: Any) -> None:
+        options = self._jvm.java.nio.file.StandardCopyOption
+        if _is_local(fs):
+            nio = self._jvm.java.nio.file
+            how = self._array(nio.CopyOption, options.ATOMIC_MOVE, options.REPLACE_EXISTING)
+            nio.Files.move(fs.pathToFile(source).toPath(), fs.pathToFile(target).toPath(), how)
+            return
+        rename = self._jvm.org.apache.hadoop.fs.Options.Rename
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(fs.getUri(), self._conf)
+        context.rename(source, target, self._array(rename, rename.OVERWRITE))
+
+    def _create_local(self, path: Any, text: str) -> None:
+        options = self._jvm.java.nio.file.StandardOpenOption
+        nio = self._jvm.java.nio.file
+        how = self._array(nio.OpenOption, options.CREATE_NEW, options.WRITE)
+        nio.Files.write(path, bytearray(text.encode()), how)
+
+    def _array(self, kind: Any, *values: Any) -> Any:
+        array = self._gateway.new_array(kind, len(values))
+        for position, value in enumerate(values):
+            array[position] = value
+        return array
+
     def _files_below(self, fs: Any, status: Any) -> Iterable[FileInfo]:
         if not status.isDirectory():
             path = status.getPath().toString()
@@ -136,6 +226,10 @@ class Filesystem:
         for child in fs.listStatus(status.getPath()):
             if not child.getPath().getName().startswith(("_", ".")):
                 yield from self._files_below(fs, child)
+
+
+def _is_local(fs: Any) -> bool:
+    return str(fs.getUri().getScheme()) == "file"
 
 
 def literal(path: str) -> str:

@@ -242,6 +242,17 @@ MODELS = Contract(
     ),
 )
 
+CHANGES = Contract(
+    "changes",
+    1,
+    "with `previous`: one row per user or item that came, went, or (a user) has other ratings",
+    (
+        Column("kind", "string", "user or item"),
+        Column("id", "string", "id as in the input"),
+        Column("change", "string", "new, changed or vanished"),
+    ),
+)
+
 TUNING = Contract(
     "tuning",
     1,
@@ -550,7 +561,7 @@ TABLES = {
     contract.table: contract
     for contract in (
         SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, RATING_SCALE, TITLES, GIVEN_FEATURES,
-        BLOCKS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, MODELS,
+        BLOCKS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, CHANGES, MODELS,
         METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE,
         RECOMMENDATIONS, THEOREMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS,
     )

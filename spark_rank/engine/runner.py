@@ -6,7 +6,8 @@ import dataclasses
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,12 +20,23 @@ from pyspark.sql import SparkSession
 
 import spark_rank
 from spark_rank.config import Config
+from spark_rank.engine.drafts import Draft
+from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 
 Record = dict[str, Any]
+
+
+@contextmanager
+def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
+    """Hold the run for a block of code: nobody else writes into it meanwhile."""
+    lease = Lease(run.files, run.root, run.run_id)
+    with held(lease, takeover=takeover, when_lost=run.spark.sparkContext.cancelAllJobs):
+        run.lease = lease
+        yield
 
 
 def run_stages(stages: Sequence[Stage], config: Config, spark: SparkSession, run: Run) -> None:
@@ -49,28 +61,44 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
         )
         if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
+            # what a process that was killed with the last stroke had no time for
+            run.draft(stage.name, fingerprint).remove()
             progress.finish(f"already done: {done['message']}")
             return done
-        started = datetime.now(UTC)
-        with job_description(spark, f"{run.run_id}: {stage.name}"):
-            result = stage.run(config, spark, run)
-        seconds = progress.seconds()
-        record = {
-            "stage": stage.name,
-            "fingerprint": fingerprint,
-            "upstream": upstream,
-            "inputs": inputs,
-            "settings": settings,
-            "seed": config.seed,
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(seconds, 3),
-            **_outcome(result),
-            "versions": versions(spark),
-            "spark": _spark_facts(spark),
-        }
-        run.write_record(stage.name, record)
-        progress.finish(f"{result.message} ({seconds:.1f} s)")
+        draft = run.draft(stage.name, fingerprint)
+        if draft.sealed() is None:
+            draft.clear()
+            started = datetime.now(UTC)
+            with job_description(spark, f"{run.run_id}: {stage.name}"):
+                result = stage.run(config, spark, run.with_draft(draft))
+            draft.seal({
+                "stage": stage.name,
+                "fingerprint": fingerprint,
+                "upstream": upstream,
+                "inputs": inputs,
+                "settings": settings,
+                "seed": config.seed,
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": round(progress.seconds(), 3),
+                **_outcome(result),
+                "versions": versions(spark),
+                "spark": _spark_facts(spark),
+            })  # fmt: skip
+        record = _publish(draft, run, stage, renew=outdated)
+        progress.finish(f"{record['message']} ({record['seconds']:.1f} s)")
     return record
+
+
+def _publish(draft: Draft, run: Run, stage: Stage, *, renew: bool) -> Record:
+    """Bring a stage that has written everything to its place; then the record tells of it."""
+    sealed = draft.sealed()
+    assert sealed is not None
+    draft.publish()
+    run.write_record(stage.name, sealed, renew=renew)
+    draft.remove()
+    published = run.record(stage.name)
+    assert published is not None
+    return published
 
 
 def versions(spark: SparkSession) -> dict[str, str]:

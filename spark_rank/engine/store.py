@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -12,9 +16,11 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.filesystem import Filesystem, java_reason
-from spark_rank.errors import ConfigError, ContractError
+from spark_rank.engine.drafts import Draft
+from spark_rank.engine.lease import Lease
+from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
-_RECORD_KEYS = ("fingerprint", "settings", "seed", "tables", "facts", "message")
+_RECORD_KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
 _REMEDY = ": start a new run with --set run_id=NAME"
 
 
@@ -26,23 +32,61 @@ class Run:
         self.run_id = run_id
         self.files = Filesystem(spark)
         self.root = self.files.qualified(f"{store.rstrip('/')}/runs/run_id={run_id}")
+        self.lease: Lease | None = None
+        self._draft: Draft | None = None
 
     def path(self, name: str) -> str:
-        """Return where a table or file of this run lives."""
+        """Return where a published table or file of this run lives."""
         return f"{self.root}/{name}"
+
+    def draft(self, stage: str, fingerprint: str) -> Draft:
+        """Return what a stage has written or is going to write, before it is published."""
+        attempt = secrets.token_hex(8) if self.lease is None else self.lease.token
+        return Draft(self.files, self.root, stage, fingerprint, attempt, self.check_held)
+
+    def with_draft(self, draft: Draft) -> Run:
+        """Return this run as a stage sees it that is in progress."""
+        run = copy.copy(self)
+        run._draft = draft
+        return run
+
+    def check_held(self) -> None:
+        """Raise `RunHeldError` if this process held the run and was taken over."""
+        if self.lease is not None:
+            self.lease.check()
+
+    @property
+    def in_progress(self) -> Draft:
+        """Return the draft of the stage in progress."""
+        if self._draft is None:
+            raise RuntimeError("only a stage in progress writes into a run")
+        return self._draft
+
+    def draft_path(self, name: str) -> str:
+        """Return where the stage in progress writes a table or file."""
+        return self.in_progress.path(name)
+
+    def scratch_path(self, name: str) -> str:
+        """Return where the stage in progress keeps what nobody needs afterwards."""
+        return self.in_progress.path(f"_scratch/{name}")
 
     def write(
         self, contract: Contract, frame: DataFrame, partition_by: tuple[str, ...] = ()
     ) -> int:
         """Write a table under its contract; return the rows that are there afterwards.
 
-        What an unfinished stage left under that name is replaced: no record lists it.
+        Readers see it when the stage is done.
         """
-        path = self.path(contract.table)
         writer = contract.apply(frame).write.mode("overwrite")
-        writer.partitionBy(*partition_by).parquet(path)
+        writer.partitionBy(*partition_by).parquet(self.draft_path(contract.table))
         # counted from the files, not from what was meant to be written
-        return self.spark.read.schema(contract.schema()).parquet(path).count()
+        return self.written(contract).count()
+
+    def written(self, contract: Contract) -> DataFrame:
+        """Return a table that the stage in progress has written."""
+        parts = [self.spark.read.schema(contract.schema()).parquet(folder)
+                 for folder in self.in_progress.folders(contract.table)]  # fmt: skip
+        return reduce(DataFrame.unionByName, parts)
 
     def has(self, contract: Contract) -> bool:
         """Tell whether a finished stage has written the table."""
@@ -66,6 +110,13 @@ class Run:
             raise ContractError(f"{path}: {error}{_REMEDY}") from None
         self._check_content(frame, contract, rows)
         return frame
+
+    def read_files(self, contract: Contract, files: Sequence[str]) -> DataFrame:
+        """Return some files of a recorded table, by their paths from its folder."""
+        if not files:
+            return self.spark.createDataFrame([], contract.schema())
+        paths = [f"{self.path(contract.table)}/{name}" for name in files]
+        return self.spark.read.schema(contract.schema()).parquet(*paths)
 
     def _check_content(self, frame: DataFrame, contract: Contract, rows: int) -> None:
         """Refuse a table that is not what its record says: rows lost, another version mixed in."""
@@ -92,17 +143,25 @@ class Run:
             record = json.loads(self.files.read_text(path))
         except (ValueError, Py4JJavaError) as error:
             raise _bad_record(path, java_reason(error)) from None
-        missing = [
-            key for key in ("fingerprint", "tables", "facts", "message") if key not in record
-        ]
+        missing = [key for key in _RECORD_KEYS if key not in record]
         if missing:
             raise _bad_record(path, f"it has no {missing[0]!r}")
+        if record.pop("checksum") != _checksum(record):
+            raise _bad_record(path, "it is not as it was written")
         return dict(record)
 
-    def write_record(self, stage: str, record: Mapping[str, Any]) -> None:
+    def write_record(self, stage: str, record: Mapping[str, Any], *, renew: bool = False) -> None:
         """Publish a stage: its data is complete."""
-        text = json.dumps(record, indent=2, sort_keys=True, default=str)
-        self.files.write_text(self._record_path(stage), text + "\n")
+        plain = json.loads(json.dumps(record, default=str))
+        text = _as_text({**plain, "checksum": _checksum(plain)})
+        self.check_held()
+        if renew:
+            self.files.write_text(self._record_path(stage), text)
+        elif not self.files.create_text(self._record_path(stage), text):
+            raise RunHeldError(
+                f"run {self.run_id!r}: another process has finished '{stage}' meanwhile: start "
+                "the command again to go on from there"
+            )
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the records of all finished stages."""
@@ -119,6 +178,14 @@ class Run:
 
     def _record_path(self, stage: str) -> str:
         return self.path(f"manifest/{stage}.json")
+
+
+def _as_text(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, indent=2, sort_keys=True) + "\n"
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_as_text(record).encode()).hexdigest()
 
 
 def _bad_record(path: str, reason: str) -> ContractError:

@@ -53,7 +53,7 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         partial(evaluate_batches, measures=measures), ddl(METRICS.columns)
     )
     rows = {METRICS.table: run.write(METRICS, evaluated)}
-    metrics = spark.read.parquet(run.path(METRICS.table))
+    metrics = run.written(METRICS)
     tables = distributions(metrics, _statistics(config, groups, measures))
     tables[ROC.table] = _roc(scored, groups, measures.relevant_from)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):

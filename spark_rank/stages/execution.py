@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import run_stages
+from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.store import Run
@@ -16,12 +16,13 @@ from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, r
 PIPELINE = "pipeline"
 
 
-def execute(name: str, config: Config) -> None:
-    """Run one stage, or all of them and print the summary."""
+def execute(name: str, config: Config, *, takeover: bool = False) -> None:
+    """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = _stages(name, config)
     with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
         run = Run(spark, config.store, config.run_id)
-        run_stages(stages, config, spark, run)
+        with working_on(run, takeover=takeover):
+            run_stages(stages, config, spark, run)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)

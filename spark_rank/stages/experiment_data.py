@@ -74,7 +74,7 @@ def distribute(
         for name, ratings in data.items():
             distributed[name] = write_rating_set(folder, ratings)
             for file in distributed[name].arrays:
-                target = run.path(f"{FILES}/{file.name}")
+                target = run.scratch_path(f"{FILES}/{file.name}")
                 run.files.upload(folder / file.name, target)
                 spark.sparkContext.addFile(run.files.uri(target))
     return distributed

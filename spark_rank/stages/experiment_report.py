@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -14,13 +12,12 @@ from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERI
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.report.experiments import PICTURES, Outcome, experiment_page
-
-FILE = "report/report.html"
+from spark_rank.stages.report import FILE, write_page
 
 
 def experiment_report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Write the page."""
-    write_page(experiment_page(run.run_id, outcome_of(run)), run.path(FILE), run)
+    write_page(experiment_page(run.run_id, outcome_of(run)), run.draft_path(FILE), run.files)
     return StageResult(run.path(FILE), facts={"file": FILE})
 
 
@@ -36,14 +33,6 @@ def outcome_of(run: Run) -> Outcome:
 
 def _rows(contract: Contract, run: Run) -> list[dict[str, Any]]:
     return run.read(contract).toArrow().to_pylist()
-
-
-def write_page(html: str, path: str, run: Run) -> None:
-    """Write a page to any file system."""
-    with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
-        page = Path(folder) / "report.html"
-        page.write_text(html, encoding="utf-8")
-        run.files.upload(page, path)
 
 
 STAGE = Stage(

@@ -218,7 +218,7 @@ def find(config: Config, run: Run, question: Question) -> Case:
         raise ConfigError(_no_user(run, question.user_id, label))
     if question.item_id is not None:
         _check_item(run, question.item_id)
-    own_model = scoring_models(run, label, question.user_id)
+    own_model = scoring_models(run.read(MODELS).where(user), label, run)
     wanted = own_model.join(blocks.select("user_id", "items", "bucket"), "user_id")
     files = recommend_job(settings, label, run.spark, run)
     return Case(

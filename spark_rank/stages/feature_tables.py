@@ -66,7 +66,16 @@ def publish_files(
             pool,
         )
         for file in files.all():
-            run.files.upload(Path(folder) / file.name, run.path(f"{FILES}/{file.name}"))
+            run.files.upload(Path(folder) / file.name, run.draft_path(f"{FILES}/{file.name}"))
+    return files
+
+
+def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
+    """Put the feature files of a run onto every node that works for it."""
+    record = run.record("features") or {}
+    files = FeatureFiles.from_record(record["facts"]["files"])
+    for file in files.all():
+        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
     return files
 
 

@@ -10,10 +10,8 @@ from spark_rank.config import Config
 from spark_rank.data.filesystem import FileInfo
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.features.files import FeatureFiles
-from spark_rank.stages.feature_tables import FILES
 from spark_rank.stages.given_features import given_features, given_files
-from spark_rank.stages.learned_features import factor_features
+from spark_rank.stages.learned_features import factor_features, kept_features
 from spark_rank.stages.reviewer_features import panel_features, reference_features
 
 _MAKERS = {
@@ -36,28 +34,26 @@ _DECIDING = {
 
 def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Make the item features; no held-out rating decides them, save for `reference_ratings`."""
+    if config.features.kept_from is not None:
+        return kept_features(config, spark, run)
     return _MAKERS[config.features.kind](config, spark, run)
-
-
-def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
-    """Put the feature files of a run onto every node that works for it."""
-    record = run.record("features") or {}
-    files = FeatureFiles.from_record(record["facts"]["files"])
-    for file in files.all():
-        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
-    return files
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:
     settings = config.features
     names = ("kind", *_DECIDING[settings.kind])
+    if settings.kept_from is not None:
+        names = ("kind", "kept_from")
     if settings.kind == "given" and settings.given is None:
         names = ("kind", "given", "given_scale")  # documents of queries have no offset
     return {name: getattr(settings, name) for name in names}
 
 
 def _inputs(config: Config, run: Run) -> list[list[object]] | None:
-    """Return what tells one file of given vectors from another; None without."""
+    """Return what tells one file of given vectors, or kept factors, from others; None without."""
+    if config.features.kept_from is not None:
+        earlier = Run(run.spark, config.store, config.features.kept_from).record("features")
+        return [["features", earlier and earlier["fingerprint"]]]
     if config.features.given is None:
         return None
     files: list[FileInfo] = given_files(config, run)

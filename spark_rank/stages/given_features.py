@@ -29,8 +29,6 @@ from spark_rank.features.offset import item_offsets
 from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 
-_SCRATCH = "scratch/features"
-
 
 def given_files(config: Config, run: Run) -> list[FileInfo]:
     """Return the files that `features.given` stands for; none if it is not set."""
@@ -42,13 +40,13 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     """Scale the vectors and put them in the order of the items; no rating has a part in them."""
     vectors, facts = _matched(config, spark, run)
     # scaling and writing are passes over the vectors of all items
-    sorted_parts(vectors, facts).write.mode("overwrite").parquet(run.path(_SCRATCH))
-    kept = spark.read.parquet(run.path(_SCRATCH))
+    scratch = run.scratch_path("vectors")
+    sorted_parts(vectors, facts).write.parquet(scratch)
+    kept = spark.read.parquet(scratch)
     scale = standard_scale(kept, facts) if config.features.given_scale == "standard" else None
     table = scaled(kept, facts, scale).join(_offsets(config, run), "item")
     rows = run.write(ITEM_FEATURES, sorted_parts(table, facts))
-    run.files.delete(run.path(_SCRATCH))
-    written = spark.read.parquet(run.path(ITEM_FEATURES.table))
+    written = run.written(ITEM_FEATURES)
     offsets = written.select("item", "item_id", "offset").orderBy("item").toArrow()
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))

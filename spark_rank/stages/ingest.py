@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
-from spark_rank.data.contracts import VERSION_COLUMN, Contract
+from spark_rank.data.contracts import VERSION_COLUMN
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
@@ -35,7 +35,6 @@ from spark_rank.stages.ingest_scan import Keep, scan_netflix
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
-_SCRATCH = "scratch/ingest"
 
 
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -62,13 +61,12 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
     # means of duplicates lie between the levels: the scale is that of the ratings as given
     as_given = settings.duplicates == "mean"
-    given = pieces.ratings_as_given() if as_given else _written(run, RATINGS)
+    given = pieces.ratings_as_given() if as_given else run.written(RATINGS)
     levels, scale = find_scale(given.select(F.col("rating").cast("float")), settings.cuts)
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
     tables |= write_titles(settings, run)
-    run.files.delete(run.path("scratch"))
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
@@ -87,14 +85,15 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _effective_input(config: Config) -> InputConfig:
+    kept = config.input.dictionaries_from or config.previous
     if config.input.path is not None:
-        return config.input
+        return replace(config.input, dictionaries_from=kept)
     made = config.synthesize
     return replace(
         InputConfig(format=made.format, levels=[float(i + 1) for i in range(made.levels)]),
         duplicates=config.input.duplicates,
         cuts=config.input.cuts,
-        dictionaries_from=config.input.dictionaries_from,
+        dictionaries_from=kept,
     )
 
 
@@ -124,7 +123,7 @@ def _scan_settings(spark: SparkSession) -> Iterator[None]:
 
 def _keep_in_scratch(run: Run) -> Keep:
     def keep(frame: DataFrame, name: str) -> DataFrame:
-        path = run.path(f"{_SCRATCH}/{name}")
+        path = run.scratch_path(name)
         frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
         return run.spark.read.schema(frame.schema).parquet(path)
 
@@ -180,8 +179,8 @@ def _write_ratings(
 
 
 def _dictionaries(run: Run, items: int) -> tuple[DataFrame, DataFrame]:
-    numbers = _written(run, ITEMS).select("item_id", "item")
-    return _written(run, USERS), F.broadcast(numbers) if items <= _BROADCAST_IDS else numbers
+    numbers = run.written(ITEMS).select("item_id", "item")
+    return run.written(USERS), F.broadcast(numbers) if items <= _BROADCAST_IDS else numbers
 
 
 def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> DataFrame:
@@ -210,15 +209,10 @@ def _repeated(pieces: Pieces, settings: InputConfig, run: Run, rows: int) -> Dat
     )
 
 
-def _written(run: Run, contract: Contract) -> DataFrame:
-    """Return a table of this stage, which no record lists yet."""
-    return run.spark.read.schema(contract.schema()).parquet(run.path(contract.table))
-
-
 def _check_counts(
     settings: InputConfig, run: Run, tables: dict[str, int], reasons: dict[str, int]
 ) -> None:
-    where = run.path(QUARANTINE.table)
+    where = run.draft_path(QUARANTINE.table)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined
     if quarantined != sum(reasons.values()):

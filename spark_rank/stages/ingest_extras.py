@@ -21,7 +21,7 @@ def write_titles(settings: InputConfig, run: Run) -> dict[str, int]:
     name = settings.titles_format or detect_title_format(run.files, files[0])
     read = read_titles(run.spark, files, name).where("item_id is not null and title is not null")
     one = read.groupBy("item_id").agg(F.min(F.struct("title", "year")).alias("best"))
-    items = run.spark.read.parquet(run.path(ITEMS.table)).select("item_id", "item")
+    items = run.written(ITEMS).select("item_id", "item")
     titles = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
     rows = run.write(TITLES, titles)
     if rows == 0:

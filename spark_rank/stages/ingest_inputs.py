@@ -85,7 +85,7 @@ def input_fingerprint(config: Config, run: Run) -> list[list[object]]:
 
 
 def _earlier_run(config: Config, run: Run) -> Run | None:
-    named = config.input.dictionaries_from
+    named = config.input.dictionaries_from or config.previous
     if named is None:
         return None
     root = _RUN_ROOT.fullmatch(named)

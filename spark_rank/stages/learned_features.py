@@ -5,16 +5,20 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
-from spark_rank.errors import InputDataError
+from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.factors import Factors, learn_factors, most_users, sample_users
+from spark_rank.features.files import open_distributed
 from spark_rank.stages.feature_tables import (
+    distribute_files,
     feature_table,
     file_facts,
     publish_files,
@@ -50,6 +54,46 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
         f"{found.n_users:,} users, noise {found.noise:.3f}",
         {ITEM_FEATURES.table: rows},
         {**file_facts(files, squared_radius(found.matrix)), **_factor_facts(found)},
+    )
+
+
+def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Take the factors of an earlier run; of items that it does not know nothing is expected."""
+    named = config.features.kept_from or ""
+    earlier = Run(spark, config.store, named)
+    record = earlier.record("features")
+    if record is None or record["settings"]["kind"] != "factors":
+        raise ConfigError(
+            f"features.kept_from: run {named!r} in {config.store} has no factors: name a run that "
+            "has finished 'features' with features.kind 'factors'"
+        )
+    old = open_distributed(distribute_files(spark, earlier))
+    items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
+    ids = items.column("item_id").combine_chunks()
+    found = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
+    known = ~np.isnan(found)
+    rows = found[known].astype(np.int64)
+    matrix = np.zeros((len(items), old.matrix.shape[1]), dtype=np.float32)
+    offset = np.zeros(len(items))
+    prior = np.zeros((len(items) + 2, old.matrix.shape[1]), dtype=np.float32)
+    matrix[known], offset[known] = old.matrix[rows], old.offset[rows]
+    # behind the items' rows are those that belong to no item
+    prior[:-2][known], prior[-2:] = old.prior[rows], old.prior[-2:]
+    offsets = items.append_column("offset", pa.array(offset))
+    written = run.write(ITEM_FEATURES, feature_table(spark, matrix, offsets))
+    facts = file_facts(publish_files(run, matrix, offsets, prior), squared_radius(matrix))
+    names = ("users", "ratings", "noise", "spread")
+    unknown = int(np.count_nonzero(~known))
+    return StageResult(
+        f"{written:,} items × {matrix.shape[1]} factors kept from {named}, {unknown:,} items "
+        "without: zeros",
+        {ITEM_FEATURES.table: written},
+        {
+            **facts,
+            **{name: record["facts"][name] for name in names},
+            "origin": record["facts"].get("origin", record["fingerprint"]),
+            "without": unknown,
+        },
     )
 
 

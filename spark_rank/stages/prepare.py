@@ -20,7 +20,6 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 
-_SCRATCH = "scratch/prepare"
 # workers get ratings by the ten thousands, packed users by their bytes; and there are enough
 # tasks to keep all cores to the end
 _READING = {
@@ -49,8 +48,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
             stack.enter_context(runtime_setting(spark, name, value))
         blocks = user_blocks(ratings, users, items, settings, config.seed)
         written = run.write(BLOCKS, blocks, partition_by=("bucket",))
-    run.files.delete(run.path(_SCRATCH))
-    sizes = _sizes(spark.read.parquet(run.path(BLOCKS.table)))
+    sizes = _sizes(run.written(BLOCKS))
     return StageResult(
         f"{written:,} users: {sizes['train_ratings']:,} ratings to learn from, "
         f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
@@ -66,7 +64,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 def _keep_in_scratch(run: Run) -> Keep:
     def keep(frame: DataFrame, name: str) -> DataFrame:
-        path = run.path(f"{_SCRATCH}/{name}")
+        path = run.scratch_path(name)
         frame.write.mode("overwrite").parquet(path)
         return run.spark.read.parquet(path)
 

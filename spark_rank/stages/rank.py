@@ -16,7 +16,7 @@ from spark_rank.engine.preferring import RankJob, rank_batches
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.training import recorded_training
 
 
@@ -28,7 +28,7 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     candidates = _candidates(run, asked, config.seed)
     ranked = candidates.mapInArrow(partial(rank_batches, job=job), ddl(RANKINGS.columns))
     rows = run.write(RANKINGS, ranked)
-    facts = _facts(spark.read.parquet(run.path(RANKINGS.table)))
+    facts = _facts(run.written(RANKINGS))
     return StageResult(
         f"{rows:,} users, {facts['calls']:,} questions for {facts['items']:,} items",
         {RANKINGS.table: rows},

@@ -35,11 +35,14 @@ from spark_rank.engine.recommending import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import SCORING_COLUMNS
+from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.training import rank_scale, recorded_training
 
 _FALLBACK = "item_offset"
+
+Row = dict[str, Any]
 
 
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -55,12 +58,26 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
             "exclude"
         )
-    listed = all_lists(scoring_models(run, label), blocks, items, job, config)
-    rows = run.write(RECOMMENDATIONS, listed, partition_by=("bucket",))
+    facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
+    shared = spark.sparkContext.broadcast(facts_as_bytes(facts))
+    run.read(MODELS)  # whole and as recorded; waves read their own files
+    trained: list[Row] = (run.record("train") or {})["facts"]["waves"]
+
+    def listed(wave: Wave) -> DataFrame:
+        files = [name for part in trained for name in part["files"]
+                 if not set(wave.buckets).isdisjoint(part["buckets"])]  # fmt: skip
+        models = scoring_models(run.read_files(MODELS, files), label, run)
+        lists = partial(recommend_batches, job=job, facts=shared)
+        return wanted_columns(models, blocks, wave).mapInArrow(lists, ddl(RECOMMENDATIONS.columns))
+
+    plan = [tuple(part["buckets"]) for part in trained]
+    waves = write_in_waves(run, RECOMMENDATIONS, plan, listed, partition_by=("bucket",))
+    rows = sum(wave.rows for wave in waves)
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
+        run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, nothing.coalesce(1))
-    found = _facts(spark.read.parquet(run.path(RECOMMENDATIONS.table)))
+    found = _facts(run.written(RECOMMENDATIONS))
     return StageResult(
         f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
         f"{len(items):,} items",
@@ -69,18 +86,12 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def all_lists(
-    models: DataFrame, blocks: DataFrame, items: pa.Table, job: RecommendJob, config: Config
-) -> DataFrame:
-    """Bring models and blocks together, a task per bucket as in training; return the lists."""
-    facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
-    shared = blocks.sparkSession.sparkContext.broadcast(facts_as_bytes(facts))
-    seen = blocks.select("user_id", "items", "bucket")
+def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFrame:
+    """Bring models and blocks of a wave together, a task per bucket as in training."""
+    seen = blocks.where(F.col("bucket").isin(*wave.buckets)).select("user_id", "items", "bucket")
     wanted = models.join(seen, "user_id").select(*WANTED_COLUMNS)
-    placed = wanted.repartitionById(config.prepare.buckets, "bucket")
-    return placed.mapInArrow(
-        partial(recommend_batches, job=job, facts=shared), ddl(RECOMMENDATIONS.columns)
-    )
+    place = F.col("bucket") - min(wave.buckets)
+    return wanted.repartitionById(max(wave.buckets) - min(wave.buckets) + 1, place)
 
 
 def asked_learner(
@@ -105,11 +116,8 @@ def recommend_job(
     )  # fmt: skip
 
 
-def scoring_models(run: Run, label: str, user_id: str | None = None) -> DataFrame:
-    """Return one model for every user, or for one: if it failed, that of the item offset."""
-    models = run.read(MODELS)
-    if user_id is not None:
-        models = models.where(F.col("user_id") == user_id)
+def scoring_models(models: DataFrame, label: str, run: Run) -> DataFrame:
+    """Return one model for every user in `models`: if it failed, that of the item offset."""
     columns = ("user_id", "status", "reason", *SCORING_COLUMNS)
     own = models.where(F.col("learner") == label).select(*columns)
     counts = (run.record("train") or {})["facts"]["status"][label]

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.tables import (
     AGGREGATE,
     BOUNDS,
@@ -51,11 +52,16 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     histograms = {name: _histograms(metrics, overall, name) for name in MAIN_METRICS}
     points = calibration_points(run)
     html = RunReport(run.run_id, tables, histograms, run.records(), points).html()
+    write_page(html, run.draft_path(FILE), run.files)
+    return StageResult(run.path(FILE), facts={"file": FILE})
+
+
+def write_page(html: str, path: str, files: Filesystem) -> None:
+    """Write a page to any file system."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         page = Path(folder) / "report.html"
         page.write_text(html, encoding="utf-8")
-        run.files.upload(page, run.path(FILE))
-    return StageResult(run.path(FILE), facts={"file": FILE})
+        files.upload(page, path)
 
 
 def _sample_lists(lists: DataFrame) -> list[dict[str, Any]]:

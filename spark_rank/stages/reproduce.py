@@ -8,12 +8,13 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import run_stages
+from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.report.experiments import reproduction_page
 from spark_rank.stages import experiment, experiment_report
+from spark_rank.stages.report import write_page
 
 FILE = "reproduce/report.html"
 
@@ -30,10 +31,11 @@ def reproduce_with(spark: SparkSession, configs: Sequence[Config]) -> str:
     outcomes = {}
     for config in configs:
         run = Run(spark, config.store, config.run_id)
-        run_stages([experiment.STAGE, experiment_report.STAGE], config, spark, run)
+        with working_on(run):
+            run_stages([experiment.STAGE, experiment_report.STAGE], config, spark, run)
         outcomes[config.run_id] = experiment_report.outcome_of(run)
     path = run.files.qualified(f"{configs[0].store.rstrip('/')}/{FILE}")
-    experiment_report.write_page(reproduction_page(outcomes), path, run)
+    write_page(reproduction_page(outcomes), path, run.files)
     return path
 
 

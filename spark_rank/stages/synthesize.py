@@ -38,7 +38,8 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
         raise ConfigError(
             f"synthesize.path: {path} is there already: remove it or name another directory"
         )
-    _write(ratings, settings.format, path)
+    inside = settings.path is None
+    _write(ratings, settings.format, run.draft_path(SYNTHETIC.table) if inside else path)
     return StageResult(f"{settings.users:,} users in {path}", facts={"path": path})
 
 

@@ -6,40 +6,65 @@ from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import MODELS
+from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.learning import FAILED, learn_batches
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
-from spark_rank.stages.training import learn_job, specs_of, target_blocks
+from spark_rank.stages.incremental import job_facts, keep_models
+from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
     job = learn_job(config.train, _specs(config, run), spark, run)
-    blocks = target_blocks(config.train, run)
-    models = blocks.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
+    blocks = target_blocks(config.train, run.read(BLOCKS))
+    kept = keep_models(config, job, blocks, run)
+    cores = spark.sparkContext.defaultParallelism
+    plan = plan_waves(*_users_and_buckets(run), config.users_per_wave, cores)
+
+    def learned(wave: Wave) -> DataFrame:
+        own = blocks.where(F.col("bucket").isin(*wave.buckets))
+        todo = (own if kept is None else kept.to_learn(own)).select(*LEARNED_COLUMNS)
+        models = todo.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
+        old = None if kept is None else kept.models(own, wave.buckets)
+        return models if old is None else models.unionByName(old)
+
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible
-    tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
+    tasks = max(cores, *map(len, plan))
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
-        rows = run.write(MODELS, models)
+        waves = write_in_waves(run, MODELS, plan, learned)
+    rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(
             "train: no user has as many ratings as train.targets_min and targets_max ask for"
         )
-    counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
-    _check_failures(config, counts, run.path(MODELS.table))
-    learned = ", ".join(
+    counts = status_counts(run.written(MODELS))
+    _check_failures(config, counts, f"{run.in_progress.waves}/{MODELS.table}")
+    words = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
-    return StageResult(learned, {"models": rows}, {"status": counts})
+    facts = {"status": counts, "waves": wave_facts(waves), "job": job_facts(job)}
+    tables = {MODELS.table: rows}
+    if kept is not None:
+        words += f"; {kept.in_words(rows // len(job.specs))}"
+        facts["previous"] = kept.facts
+        tables[CHANGES.table] = kept.facts["listed"]
+    return StageResult(words, tables, facts)
+
+
+def _users_and_buckets(run: Run) -> tuple[int, int]:
+    record = run.record("prepare") or {}
+    return record["tables"][BLOCKS.table], record["settings"]["buckets"]
 
 
 def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
@@ -70,7 +95,7 @@ def _check_failures(config: Config, counts: dict[str, dict[str, int]], where: st
             raise TooManyFailuresError(
                 f"{learner}: {failed:,} of {users:,} users failed ({_in_words(by_status)}), more "
                 f"than train.max_failed_share {config.train.max_failed_share:g} allows; the "
-                f"columns `reason` and `detail` of {where} say why"
+                f"columns `reason` and `detail` of the files below {where} say why"
             )
 
 

@@ -10,14 +10,17 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.config.values import convert
-from spark_rank.data.tables import BLOCKS, PANEL, RATING_SCALE
+from spark_rank.data.tables import PANEL, RATING_SCALE
 from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.stages.features import distribute_files
+from spark_rank.stages.feature_tables import distribute_files
+
+# what workers read of a block
+LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train")
 
 
 def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
@@ -38,9 +41,8 @@ def recorded_training(run: Run) -> TrainConfig:
     return settings
 
 
-def target_blocks(settings: TrainConfig, run: Run) -> DataFrame:
-    """Return the blocks of the users to learn, as workers read them."""
-    blocks = run.read(BLOCKS).select("user", "user_id", "items", "ratings", "n_train")
+def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
+    """Return the blocks of the users to learn."""
     size = F.size("items")
     if settings.targets_min is not None:
         blocks = blocks.where(size >= settings.targets_min)

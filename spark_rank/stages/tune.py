@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
 from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import TUNING
+from spark_rank.data.tables import BLOCKS, TUNING
 from spark_rank.engine.selection import MIN_RATINGS
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.tuning import ERRORS_DDL, error_batches, grid_scores
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.learners.errors import LearnerError
-from spark_rank.stages.training import learn_job, specs_of, target_blocks
+from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -74,8 +74,10 @@ def is_needed(config: Config) -> bool:
 def _sample(config: Config, run: Run) -> DataFrame:
     """Return the blocks of the users with the least hashes, of those that can be learned."""
     draw = F.xxhash64(F.lit(config.seed), F.lit("tune"), "user_id")
-    able = target_blocks(config.train, run).where(F.col("n_train") >= _least_ratings(config.train))
+    targets = target_blocks(config.train, run.read(BLOCKS))
+    able = targets.where(F.col("n_train") >= _least_ratings(config.train))
     picked = able.orderBy(draw, "user_id").limit(config.tune.users)
+    picked = picked.select(*LEARNED_COLUMNS)
     return picked.repartition(run.spark.sparkContext.defaultParallelism * 4, "user")
 
 

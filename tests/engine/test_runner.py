@@ -118,7 +118,8 @@ def test_a_stage_needs_what_comes_before(
 def test_readers_trust_only_what_is_recorded(
     spark: SparkSession, run: Run, make_config: MakeConfig
 ) -> None:
-    run.write(ITEMS, spark.createDataFrame([("i", 0)], "item_id string, item int"))
+    items = ITEMS.apply(spark.createDataFrame([("i", 0)], "item_id string, item int"))
+    items.write.parquet(run.path("items"))
     with pytest.raises(ConfigError, match="no finished table 'items'"):
         run.read(ITEMS)
     run_stage(Counted().stage, make_config(), spark, run)
@@ -141,7 +142,8 @@ def test_a_table_that_lost_rows_is_refused(
     spark: SparkSession, run: Run, make_config: MakeConfig
 ) -> None:
     run_stage(Counted().stage, make_config(), spark, run)
-    run.write(USERS, spark.createDataFrame([], "user_id string, user int"))
+    lost = USERS.apply(spark.createDataFrame([], "user_id string, user int"))
+    lost.write.mode("overwrite").parquet(run.path("users"))
     with pytest.raises(ContractError, match="holds 0 rows, the manifest says 1: start a new run"):
         run.read(USERS)
     run.files.delete(run.path("users"))

@@ -153,16 +153,12 @@ def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> Non
         MODELS.schema(),
     )
     status = {"one": {"learned": 1, "failed: numeric_failure": 1, "failed: unexpected_error": 1}}
-    run: Any = SimpleNamespace(
-        read=lambda contract: table, record=lambda stage: {"facts": {"status": status}}
-    )
+    run: Any = SimpleNamespace(record=lambda stage: {"facts": {"status": status}})
     names = ("user_id", "status", "reason", "intercept", "offset_weight", "weights")
-    rows = scoring_models(run, "one").select(*names).collect()
+    rows = scoring_models(table, "one", run).select(*names).collect()
     found = {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows}
     assert found == {
         ("good", "learned", None, 3.0, 1.0, (1.0,)),
         ("bad", "failed", "numeric_failure", 2.5, 1.0, None),
         ("worse", "failed", "unexpected_error", None, 1.0, None),
     }
-    (one,) = scoring_models(run, "one", "bad").select("user_id").collect()
-    assert one["user_id"] == "bad"

@@ -1,0 +1,143 @@
+"""What a stage writes, out of sight until all of it is there.
+
+``<run>/_drafts/<stage>/`` holds
+
+* ``<attempt>/<table>/``, what the process at work writes; the name is its own, so that tasks of
+  a process that was given up cannot write between;
+* ``waves-<fingerprint>/``, what was saved in parts (`spark_rank.engine.waves`), which the next
+  process goes on from if it has the same settings and inputs;
+* ``sealed-<fingerprint>.json``, the record of a stage that has written everything. From then on
+  only renames are left, and whoever comes next does those that were not done.
+
+Names that begin with an underscore are hidden from Spark, from Hadoop and from ``*``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from spark_rank.data.filesystem import Filesystem
+from spark_rank.engine.inventory import (
+    Inventory,
+    as_record,
+    from_record,
+    relative,
+    take_inventory,
+)
+from spark_rank.errors import ContractError
+
+FOLDER = "_drafts"
+_READY = "ready"
+_NAME = 16
+
+
+class Draft:
+    """A stage in progress."""
+
+    def __init__(
+        self,
+        files: Filesystem,
+        root: str,
+        stage: str,
+        fingerprint: str,
+        attempt: str,
+        check: Callable[[], None],
+    ) -> None:
+        self.files = files
+        self.check = check
+        self.stage = stage
+        self.attempt = attempt
+        self._root = root
+        self._folder = f"{root}/{FOLDER}/{stage}"
+        self._sealed = f"{self._folder}/sealed-{fingerprint[:_NAME]}.json"
+        self.waves = f"{self._folder}/waves-{fingerprint[:_NAME]}"
+        # tables that were saved in parts, the folder of every part and what is in it
+        self._parts: dict[str, dict[str, Inventory]] = {}
+
+    def path(self, name: str) -> str:
+        """Return where this process writes a table or file."""
+        return f"{self._folder}/{self.attempt}/{name}"
+
+    def folders(self, name: str) -> list[str]:
+        """Return where a table that has been written is: one folder, or one per part."""
+        return list(self._parts.get(name) or [self.path(name)])
+
+    def add_parts(self, table: str, parts: dict[str, Inventory]) -> None:
+        """Make a table of folders that were saved one by one."""
+        self._parts[table] = parts
+
+    def clear(self) -> None:
+        """Remove what an earlier process left and nobody can go on from."""
+        for name in self.files.names(self._folder):
+            if f"{self._folder}/{name}" != self.waves:
+                self.files.delete(f"{self._folder}/{name}")
+
+    def seal(self, record: dict[str, Any]) -> None:
+        """Note that everything is written: from here on the stage is only published."""
+        own = self.files.names(self.path(""))
+        names = sorted({name for name in own if not name.startswith(("_", "."))} | {*self._parts})
+        inventory: Inventory = {}
+        for name in names:
+            for folder in self.folders(name):
+                parts = self._parts.get(name, {})
+                found = parts[folder] if folder in parts else take_inventory(self.files, folder)
+                inventory |= {f"{name}/{path}".rstrip("/"): file for path, file in found.items()}
+        folders = {name: [self._from_root(folder) for folder in self.folders(name)]
+                   for name in names}  # fmt: skip
+        sealed = {"record": {**record, "files": as_record(inventory)}, "folders": folders}
+        self.check()
+        self.files.write_text(self._sealed, json.dumps(sealed, default=str))
+
+    def sealed(self) -> dict[str, Any] | None:
+        """Return the record of a stage that has written everything but is not published."""
+        if not self.files.exists(self._sealed):
+            return None
+        return dict(json.loads(self.files.read_text(self._sealed))["record"])
+
+    def publish(self) -> None:
+        """Rename everything to its place; what was renamed before is left there."""
+        sealed = json.loads(self.files.read_text(self._sealed))
+        inventory = from_record(sealed["record"]["files"])
+        for name, folders in sealed["folders"].items():
+            self.check()
+            self._publish(name, [f"{self._root}/{folder}" for folder in folders])
+            own = {path: file.size for path, file in inventory.items()
+                   if path == name or path.startswith(f"{name}/")}  # fmt: skip
+            self._check_complete(name, own)
+
+    def remove(self) -> None:
+        """Remove what is left of the stage's work."""
+        self.files.delete(self._folder)
+
+    def _publish(self, name: str, folders: list[str]) -> None:
+        waiting = [folder for folder in folders if self.files.exists(folder)]
+        whole = folders[0] if len(folders) == 1 else f"{self._folder}/{_READY}/{name}"
+        if len(folders) > 1:
+            for folder in waiting:
+                self._gather(folder, whole)
+        if self.files.exists(whole):
+            # an outdated result, or one that no record lists; its successor is complete
+            self.files.delete(f"{self._root}/{name}")
+            self.files.move(whole, f"{self._root}/{name}")
+
+    def _gather(self, folder: str, whole: str) -> None:
+        for info in self.files.below(folder):
+            target = f"{whole}/{relative(info, folder)}"
+            if not self.files.exists(target):
+                self.files.move(info.path, target)
+        self.files.delete(folder)
+
+    def _check_complete(self, name: str, expected: dict[str, int]) -> None:
+        found = {relative(info, self._root): info.size
+                 for info in self.files.below(f"{self._root}/{name}")}  # fmt: skip
+        for path in sorted(found.keys() | expected.keys()):
+            if found.get(path) != expected.get(path):
+                raise ContractError(
+                    f"{self._root}/{path}: is not what the stage wrote: delete {self._folder} to "
+                    "run the stage again"
+                )
+
+    def _from_root(self, path: str) -> str:
+        return path.removeprefix(f"{self._root}/")

@@ -1,0 +1,51 @@
+"""The files of a stage with their sizes and checksums, as its record lists them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from spark_rank.data.filesystem import FileInfo, Filesystem
+
+# reads that wait for a network profit from more threads than there are cores
+READERS = max(4, 2 * (os.cpu_count() or 1))
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """What a record says of a file."""
+
+    size: int
+    sha256: str
+
+
+Inventory = dict[str, StoredFile]
+
+
+def take_inventory(files: Filesystem, folder: str) -> Inventory:
+    """Return what is in a folder and below, by path from there; the JVM reads files in parallel."""
+    found = files.below(folder)
+    with ThreadPoolExecutor(READERS) as readers:
+        checksums = list(readers.map(lambda info: files.sha256(info.path), found))
+    return {
+        relative(info, folder): StoredFile(info.size, checksum)
+        for info, checksum in zip(found, checksums, strict=True)
+    }
+
+
+def relative(info: FileInfo, folder: str) -> str:
+    """Return a file's path from a folder above it; of the folder itself, if it is a file, ""."""
+    return info.path.removeprefix(folder).lstrip("/")
+
+
+def as_record(inventory: Mapping[str, StoredFile]) -> dict[str, dict[str, Any]]:
+    """Return a plain form for the manifest."""
+    return {path: asdict(file) for path, file in sorted(inventory.items())}
+
+
+def from_record(record: Mapping[str, Mapping[str, Any]]) -> Inventory:
+    """Rebuild from the manifest."""
+    return {path: StoredFile(file["size"], file["sha256"]) for path, file in record.items()}

@@ -1,0 +1,180 @@
+"""Tables that are written in waves of buckets, each saved when it is done.
+
+A wave is a group of buckets of users. Its rows go to a folder of its own; then they are counted,
+the files' checksums are taken, and a note beside the folder says that it is complete. A process
+that goes on after another was killed makes the waves without a note, and no other.
+
+Two waves are under way at a time: when the last tasks of one leave cores free, the next one's
+are waiting, so that saving in parts costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame
+
+from spark_rank.data.contracts import Contract
+from spark_rank.engine.drafts import Draft
+from spark_rank.engine.inventory import Inventory, as_record, from_record, take_inventory
+from spark_rank.engine.progress import job_description
+from spark_rank.engine.store import Run
+
+_UNDER_WAY = 2
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A group of buckets, by its number from 0."""
+
+    number: int
+    buckets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SavedWave:
+    """A wave that is complete: its rows, and its files by path from its folder."""
+
+    wave: Wave
+    rows: int
+    folder: str
+    files: Inventory
+
+
+def plan_waves(users: int, buckets: int, users_per_wave: int, cores: int) -> list[tuple[int, ...]]:
+    """Return the buckets of every wave, in order.
+
+    There are no more waves than leave every core a bucket in each.
+    """
+    wanted = -(-users // users_per_wave)
+    count = max(1, min(wanted, buckets // max(1, cores)))
+    ends = [buckets * number // count for number in range(count + 1)]
+    return [tuple(range(start, end)) for start, end in pairwise(ends)]
+
+
+def write_in_waves(
+    run: Run,
+    contract: Contract,
+    plan: Sequence[tuple[int, ...]],
+    make: Callable[[Wave], DataFrame],
+    partition_by: tuple[str, ...] = (),
+) -> list[SavedWave]:
+    """Write a table of the stage in progress wave by wave; return them all, in order.
+
+    `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
+    """
+    draft = run.in_progress
+    saver = _Saver(run, contract, make, partition_by)
+    waves = _begun_plan(draft, contract, plan)
+    saved = {wave: found for wave in waves if (found := _saved(draft, contract, wave)) is not None}
+    missing = [wave for wave in waves if wave not in saved]
+    _remove_unsaved(draft, contract, saved.values())
+    if saved and missing:
+        text = f"[{draft.stage}] {len(saved)} of {len(waves)} waves are there already"
+        print(text, file=sys.stderr, flush=True)
+    saved |= dict(zip(missing, saver.save_all(missing, len(waves)), strict=True))
+    in_order = [saved[wave] for wave in waves]
+    draft.add_parts(contract.table, {found.folder: found.files for found in in_order})
+    return in_order
+
+
+def wave_facts(waves: Sequence[SavedWave]) -> list[dict[str, Any]]:
+    """Return, for the manifest, which files have the users of which buckets."""
+    return [{"buckets": saved.wave.buckets, "files": sorted(saved.files)} for saved in waves]
+
+
+@dataclass(frozen=True)
+class _Saver:
+    run: Run
+    contract: Contract
+    make: Callable[[Wave], DataFrame]
+    partition_by: tuple[str, ...]
+
+    def save_all(self, waves: Sequence[Wave], of: int) -> list[SavedWave]:
+        """Save waves, some at a time; the first that fails ends the others."""
+        context = self.run.spark.sparkContext
+        tag = f"waves {self.run.in_progress.attempt}"
+        with ThreadPoolExecutor(_UNDER_WAY, thread_name_prefix="wave") as threads:
+            # what the session knows of this thread, such as the scheduler's pool, counts there too
+            work = inheritable_thread_target(self.run.spark)(self._tagged)
+            tasks: list[Future[SavedWave]] = [threads.submit(work, wave, of, tag) for wave in waves]
+            try:
+                wait(tasks, return_when=FIRST_EXCEPTION)
+                return [task.result() for task in tasks if task.done()]
+            finally:
+                for task in tasks:
+                    task.cancel()
+                if not all(task.done() for task in tasks):
+                    context.cancelJobsWithTag(tag)
+
+    def _tagged(self, wave: Wave, of: int, tag: str) -> SavedWave:
+        context = self.run.spark.sparkContext
+        context.addJobTag(tag)
+        try:
+            stage = self.run.in_progress.stage
+            text = f"{self.run.run_id}: {stage}, wave {wave.number + 1} of {of}"
+            with job_description(self.run.spark, text):
+                return self._save(wave)
+        finally:
+            context.removeJobTag(tag)
+
+    def _save(self, wave: Wave) -> SavedWave:
+        draft = self.run.in_progress
+        folder = f"{draft.waves}/{self.contract.table}/{wave.number:05d}-{draft.attempt}"
+        writer = self.contract.apply(self.make(wave)).write.mode("overwrite")
+        writer.partitionBy(*self.partition_by).parquet(folder)
+        written = self.run.spark.read.schema(self.contract.schema()).parquet(folder)
+        found = SavedWave(wave, written.count(), folder, take_inventory(draft.files, folder))
+        note = {
+            "buckets": wave.buckets,
+            "rows": found.rows,
+            "folder": folder.rsplit("/", 1)[-1],
+            "files": as_record(found.files),
+        }
+        draft.check()
+        draft.files.write_text(_note(draft, self.contract, wave.number), json.dumps(note))
+        return found
+
+
+def _begun_plan(draft: Draft, contract: Contract, plan: Sequence[tuple[int, ...]]) -> list[Wave]:
+    path = f"{draft.waves}/{contract.table}/{_PLAN}"
+    if not draft.files.exists(path):
+        draft.check()
+        draft.files.write_text(path, json.dumps(list(plan)))
+    begun = json.loads(draft.files.read_text(path))
+    return [Wave(number, tuple(buckets)) for number, buckets in enumerate(begun)]
+
+
+def _saved(draft: Draft, contract: Contract, wave: Wave) -> SavedWave | None:
+    path = _note(draft, contract, wave.number)
+    if not draft.files.exists(path):
+        return None
+    note: dict[str, Any] = json.loads(draft.files.read_text(path))
+    folder = f"{draft.waves}/{contract.table}/{note['folder']}"
+    files = from_record(note["files"])
+    sizes = {info.path: info.size for info in draft.files.below(folder)}
+    if sizes != {f"{folder}/{name}": file.size for name, file in files.items()}:
+        return None  # what is not as it was saved is made anew
+    return SavedWave(wave, note["rows"], folder, files)
+
+
+def _remove_unsaved(draft: Draft, contract: Contract, saved: Iterable[SavedWave]) -> None:
+    """Remove what processes that were killed in the middle of a wave have left."""
+    keep = {found.folder for found in saved}
+    keep |= {_note(draft, contract, found.wave.number) for found in saved}
+    parent = f"{draft.waves}/{contract.table}"
+    for name in draft.files.names(parent):
+        if f"{parent}/{name}" not in keep and name != _PLAN:
+            draft.files.delete(f"{parent}/{name}")
+
+
+def _note(draft: Draft, contract: Contract, number: int) -> str:
+    return f"{draft.waves}/{contract.table}/{number:05d}.json"

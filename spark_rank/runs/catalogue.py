@@ -1,0 +1,120 @@
+"""What runs a store has, and what state they are in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_rank.data.filesystem import Filesystem
+from spark_rank.data.tables import BLOCKS
+from spark_rank.engine.drafts import FOLDER as DRAFTS
+from spark_rank.engine.inventory import from_record
+from spark_rank.engine.lease import Lease
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, ContractError
+from spark_rank.runs.pointer import promoted_run
+
+COMPLETE, INCOMPLETE, RUNNING, DAMAGED = "complete", "incomplete", "running", "damaged"
+# a run that has these is whole; tune, rank, aggregate, recommend are for those who want them
+REQUIRED = ("ingest", "prepare", "features", "train", "evaluate", "report")
+_FOLDER = re.compile(r"run_id=(.+)")
+_ROOT = re.compile(r".*/runs/run_id=([^/]+)/?")
+
+Records = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run as the list shows it."""
+
+    run_id: str
+    state: str
+    detail: str
+    stages: tuple[str, ...] = ()
+    users: int | None = None
+    started: str | None = None
+    size: int = 0
+    promoted: bool = False
+    needs: frozenset[str] = field(default=frozenset())
+
+
+class Catalogue:
+    """The runs of a store."""
+
+    def __init__(self, spark: SparkSession, store: str) -> None:
+        self.spark = spark
+        self.store = store
+        self.files = Filesystem(spark)
+
+    def run(self, run_id: str) -> Run:
+        """Return a run that is there."""
+        found = Run(self.spark, self.store, run_id)
+        if not self.files.exists(found.root):
+            raise ConfigError(
+                f"no run {run_id!r} in {self.store}: `spark-rank runs list` names what there is"
+            )
+        return found
+
+    def states(self) -> list[RunState]:
+        """Return all runs, the latest first."""
+        names = self.files.names(self.files.qualified(f"{self.store.rstrip('/')}/runs"))
+        ids = [match[1] for name in names if (match := _FOLDER.fullmatch(name))]
+        promoted = promoted_run(self.files, self.store)
+        found = [self.state(run_id, promoted=run_id == promoted) for run_id in ids]
+        return sorted(found, key=lambda state: (state.started or "", state.run_id), reverse=True)
+
+    def state(self, run_id: str, *, promoted: bool = False) -> RunState:
+        """Return the state of one run; what is damaged is told, not raised."""
+        run = self.run(run_id)
+        try:
+            records = run.records()
+        except ContractError as error:
+            return RunState(run_id, DAMAGED, str(error), promoted=promoted)
+        state, detail = self._condition(run, records)
+        return RunState(
+            run_id, state, detail, tuple(in_order(records)), users(records),
+            min((record["started"] for record in records.values()), default=None),
+            size(records.values()), promoted, needed_runs(records),
+        )  # fmt: skip
+
+    def _condition(self, run: Run, records: Records) -> tuple[str, str]:
+        lease = Lease(self.files, run.root, run.run_id)
+        holder = lease.holder()
+        if holder is not None and not lease.seems_over(holder):
+            return RUNNING, str(holder)
+        begun = self.files.names(run.path(DRAFTS))
+        if begun:
+            return INCOMPLETE, f"{', '.join(begun)} was broken off"
+        missing = [name for name in REQUIRED if name not in records]
+        return (INCOMPLETE, f"without {', '.join(missing)}") if missing else (COMPLETE, "")
+
+
+def in_order(records: Records) -> list[str]:
+    """Return the stages in the order in which they began."""
+    return sorted(records, key=lambda name: (records[name]["started"], name))
+
+
+def users(records: Records) -> int | None:
+    """Return how many users a run has; None before `prepare`."""
+    prepared = records.get("prepare")
+    return None if prepared is None else prepared["tables"][BLOCKS.table]
+
+
+def size(records: Iterable[dict[str, Any]]) -> int:
+    """Return the bytes of all recorded files."""
+    return sum(file.size for record in records for file in from_record(record["files"]).values())
+
+
+def needed_runs(records: Records) -> frozenset[str]:
+    """Return the runs that this one was made with: a repeated command looks at them again."""
+    named = {
+        (records.get("ingest") or {}).get("settings", {}).get("dictionaries_from"),
+        (records.get("train") or {}).get("facts", {}).get("previous", {}).get("run"),
+        (records.get("features") or {}).get("settings", {}).get("kept_from"),
+    } - {None}
+    roots = {name: _ROOT.fullmatch(name) for name in named}
+    return frozenset(match[1] if match else name for name, match in roots.items())

@@ -1,0 +1,106 @@
+"""What ``spark-rank runs`` does; each command returns what it found, as JSON would have it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.engine.session import spark_session
+from spark_rank.errors import ConfigError, InputDataError, RunHeldError
+from spark_rank.runs import pruning
+from spark_rank.runs.catalogue import COMPLETE, Catalogue, in_order
+from spark_rank.runs.comparison import compare
+from spark_rank.runs.pointer import point_to
+from spark_rank.runs.rendering import printed
+from spark_rank.runs.verification import verify
+
+Found = dict[str, Any]
+
+
+def manage(options: argparse.Namespace, config: Config) -> None:
+    """Do what was asked and print what came of it."""
+    # the files are looked at from here, whatever cluster the stages run on
+    settings = {**config.spark, "spark.master": "local[*]"}
+    with spark_session("spark_rank runs", settings) as spark:
+        found = _ACTIONS[options.action](options, config, spark)
+    print(printed(options.action, found, getattr(options, "format", "text")), flush=True)
+    if found.get("problems"):
+        raise InputDataError(
+            f"run {found['run_id']!r}: {len(found['problems']):,} problems, the first: "
+            f"{found['problems'][0]['path']}: {found['problems'][0]['detail']}"
+        )
+
+
+def _list(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    states = Catalogue(spark, config.store).states()
+    runs = [{**dataclasses.asdict(s), "needs": sorted(s.needs)} for s in states]
+    return {"store": config.store, "runs": runs}
+
+
+def _show(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    catalogue = Catalogue(spark, config.store)
+    run = catalogue.run(options.run or config.run_id)
+    records = run.records()
+    hidden = ("files", "settings", "inputs")
+    stages = [
+        {key: value for key, value in records[name].items() if key not in hidden}
+        for name in in_order(records)
+    ]
+    state = catalogue.state(run.run_id)
+    return {"run_id": run.run_id, "path": run.root, "state": state.state, "detail": state.detail,
+            "stages": stages}  # fmt: skip
+
+
+def _diff(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    catalogue = Catalogue(spark, config.store)
+    first, second = (catalogue.run(name).records() for name in (options.run, options.other))
+    return {"first": options.run, "second": options.other, **compare(first, second)}
+
+
+def _verify(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    run = Catalogue(spark, config.store).run(options.run or config.run_id)
+    findings = verify(run)
+    return {"run_id": run.run_id, **dataclasses.asdict(findings)}
+
+
+def _prune(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    if options.keep is None and options.older_than is None:
+        raise ConfigError("runs prune: say which runs may go, with --keep N or --older-than DAYS")
+    catalogue = Catalogue(spark, config.store)
+    choices = pruning.choose(
+        catalogue.states(), options.keep, options.older_than, datetime.now(UTC)
+    )
+    if options.yes:
+        choices = [_deleted(catalogue, choice) if choice.goes else choice for choice in choices]
+    return {"deleted": options.yes, "runs": [dataclasses.asdict(choice) for choice in choices]}
+
+
+def _deleted(catalogue: Catalogue, choice: pruning.Choice) -> pruning.Choice:
+    try:
+        pruning.delete(catalogue.run(choice.run_id))
+    except RunHeldError as error:
+        return dataclasses.replace(choice, goes=False, reason=str(error))
+    return choice
+
+
+def _promote(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+    catalogue = Catalogue(spark, config.store)
+    run = catalogue.run(options.run or config.run_id)
+    state = catalogue.state(run.run_id)
+    if state.state != COMPLETE:
+        raise ConfigError(
+            f"run {run.run_id!r} is {state.state} ({state.detail}): only a complete run can be "
+            "promoted; `spark-rank pipeline` with its configuration completes it"
+        )
+    return {"run_id": run.run_id, "pointer": point_to(run, config.store)}
+
+
+_ACTIONS = {
+    "list": _list, "show": _show, "diff": _diff, "verify": _verify, "prune": _prune,
+    "promote": _promote,
+}  # fmt: skip

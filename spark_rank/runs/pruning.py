@@ -1,0 +1,68 @@
+"""Which runs may go: the old ones, but none that anybody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from spark_rank.engine.lease import Lease, held
+from spark_rank.engine.store import Run
+from spark_rank.runs.catalogue import RUNNING, RunState
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What becomes of a run, and why."""
+
+    run_id: str
+    goes: bool
+    reason: str
+    size: int
+
+
+def choose(
+    states: Sequence[RunState], keep: int | None, older_than_days: float | None, now: datetime
+) -> list[Choice]:
+    """Decide about every run; `states` has the latest first. Both limits must allow it to go."""
+    kept: dict[str, str] = {}
+    for position, state in enumerate(states):
+        reason = _own_reason(state, position, keep, older_than_days, now)
+        if reason is not None:
+            kept[state.run_id] = reason
+    by_id = {state.run_id: state for state in states}
+    waiting = list(kept)
+    while waiting:
+        user = waiting.pop()
+        for needed in sorted(by_id[user].needs & by_id.keys() - kept.keys()):
+            kept[needed] = f"run {user} was made with it"
+            waiting.append(needed)
+    return [Choice(s.run_id, s.run_id not in kept, kept.get(s.run_id, s.state), s.size)
+            for s in states]  # fmt: skip
+
+
+def _own_reason(
+    state: RunState, position: int, keep: int | None, older_than_days: float | None, now: datetime
+) -> str | None:
+    if state.promoted:
+        return "promoted"
+    if state.state == RUNNING:
+        return f"going on ({state.detail})"
+    if keep is not None and position < keep:
+        return f"one of the latest {keep}"
+    if older_than_days is not None:
+        if state.started is None:
+            return "nobody knows how old it is"
+        if datetime.fromisoformat(state.started) > now - timedelta(days=older_than_days):
+            return f"not {older_than_days:g} days old"
+    return None
+
+
+def delete(run: Run) -> None:
+    """Delete a run that nobody works on; its manifest first, so that no reader trusts the rest."""
+    with held(Lease(run.files, run.root, run.run_id)):
+        run.files.delete(run.path("manifest"))
+        for name in run.files.names(run.root):
+            if not name.startswith("_lease"):
+                run.files.delete(run.path(name))
+    run.files.delete(run.root)

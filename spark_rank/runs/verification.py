@@ -1,0 +1,111 @@
+"""Checks a run against its manifest: every file, every count, and how the stages hang together."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from spark_rank.data.filesystem import Filesystem, java_reason
+from spark_rank.data.tables import TABLES
+from spark_rank.engine.inventory import READERS, StoredFile, from_record, relative
+from spark_rank.engine.store import Run
+from spark_rank.errors import ContractError
+from spark_rank.runs.catalogue import Records
+
+MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
+_MANIFEST = "manifest"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not as the manifest says."""
+
+    kind: str
+    path: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a verification looked at, and what is wrong."""
+
+    files: int
+    tables: int
+    problems: tuple[Problem, ...]
+
+
+def verify(run: Run) -> Findings:
+    """Read every file of a run; rows are counted where the files are what they should be."""
+    records, problems = _records(run)
+    listed = {path: file for record in records.values()
+              for path, file in from_record(record["files"]).items()}  # fmt: skip
+    present = {relative(info, run.root): info.size for info in run.files.below(run.root)}
+    for path in sorted(present.keys() - listed.keys()):
+        if not _is_record(path):
+            problems.append(Problem(FOREIGN, path, "no record lists it"))
+    with ThreadPoolExecutor(READERS) as readers:
+        checked = readers.map(lambda entry: _check_file(run, present, *entry), listed.items())
+        problems += [problem for problem in checked if problem is not None]
+    damaged = {problem.path.partition("/")[0] for problem in problems}
+    tables = {table for record in records.values() for table in record["tables"]}
+    for table in sorted(tables - damaged):
+        problems += _check_rows(run, table)
+    return Findings(len(listed) + len(records), len(tables), tuple(problems))
+
+
+def _records(run: Run) -> tuple[Records, list[Problem]]:
+    records: Records = {}
+    problems = []
+    for name in run.files.names(run.path(_MANIFEST)):
+        path = f"{_MANIFEST}/{name}"
+        if not _is_record(path):
+            continue
+        try:
+            stage = name.removesuffix(".json")
+            records[stage] = run.record(stage) or {}
+        except ContractError as error:
+            problems.append(Problem(RECORD, path, str(error)))
+    for stage, record in records.items():
+        for needed, fingerprint in record["upstream"].items():
+            if needed in records and records[needed]["fingerprint"] != fingerprint:
+                detail = f"was made from another {needed!r} than the run has"
+                problems.append(Problem(RECORD, f"{_MANIFEST}/{stage}.json", detail))
+    return records, problems
+
+
+def _is_record(path: str) -> bool:
+    return path.startswith(f"{_MANIFEST}/") and path.endswith(".json")
+
+
+def _check_file(
+    run: Run, present: dict[str, int], path: str, expected: StoredFile
+) -> Problem | None:
+    if path not in present:
+        return Problem(MISSING, path, "the manifest lists it")
+    if present[path] != expected.size:
+        detail = f"has {present[path]:,} bytes, the manifest says {expected.size:,}"
+        return Problem(CHANGED, path, detail)
+    checksum = _checksum(run.files, run.path(path))
+    return None if checksum == expected.sha256 else Problem(CHANGED, path, f"SHA-256: {checksum}")
+
+
+def _checksum(files: Filesystem, path: str) -> str:
+    try:
+        return files.sha256(path)
+    except (Py4JJavaError, PySparkException) as error:
+        # local files have checksums of Hadoop's own beside them, which refuse first
+        return f"cannot be read ({java_reason(error)})"
+
+
+def _check_rows(run: Run, table: str) -> list[Problem]:
+    contract = TABLES.get(table)
+    if contract is None:
+        return [Problem(ROWS, table, "is no table of this version")]
+    try:
+        run.read(contract)
+    except ContractError as error:
+        return [Problem(ROWS, table, str(error))]
+    return []

@@ -1,0 +1,196 @@
+"""What a run can keep of a previous one: models of users for whom nothing has changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.data.tables import BLOCKS, CHANGES, ITEMS, MODELS, USERS
+from spark_rank.engine.learning import LearnJob
+from spark_rank.engine.runner import versions
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError
+from spark_rank.stages.training import target_blocks
+
+NEW, CHANGED, VANISHED = "new", "changed", "vanished"
+USER, ITEM = "user", "item"
+# what may decide a number that a learner computes
+_PACKAGES = ("spark_rank", "numpy", "scipy", "numba")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The previous run, and the users (`user_id`) who must be learned; None: all of them."""
+
+    previous: Run
+    relearned: DataFrame | None
+    facts: Record
+
+    def models(self, blocks: DataFrame, buckets: Sequence[int]) -> DataFrame | None:
+        """Return the previous models of those users in `blocks` who are not learned anew."""
+        if self.relearned is None:
+            return None
+        users = blocks.select("user_id").join(self.relearned, "user_id", "left_anti")
+        models = self.previous.read_files(MODELS, self._files(buckets))
+        return models.select(*_names(MODELS)).join(users, "user_id", "left_semi")
+
+    def to_learn(self, blocks: DataFrame) -> DataFrame:
+        """Return the blocks to learn; files stay tasks, for the users' ids go to every one."""
+        if self.relearned is None:
+            return blocks
+        return blocks.join(F.broadcast(self.relearned), "user_id", "left_semi")
+
+    def in_words(self, users: int) -> str:
+        """Return what the stage says of it, having models of so many users."""
+        counts = ", ".join(f"{n:,} {name}" for name, n in self.facts["changes"].items() if n)
+        because = self.facts["all_learned_because"]
+        what = f"all learned: {because}"
+        if because is None:
+            moved = self.facts["changes"]
+            kept = users - moved[f"{USER}s {NEW}"] - moved[f"{USER}s {CHANGED}"]
+            what = f"the models of {kept:,} users kept"
+        return f"since {self.previous.run_id}: {counts or 'nothing has changed'}; {what}"
+
+    def _files(self, buckets: Sequence[int]) -> list[str]:
+        """Return the files that have these buckets' users; with other buckets, all files."""
+        same = self.facts["same_buckets"]
+        parts = _record(self.previous, "train")["facts"]["waves"]
+        return [name for part in parts for name in part["files"]
+                if not same or not set(part["buckets"]).isdisjoint(buckets)]  # fmt: skip
+
+
+def job_facts(job: LearnJob) -> Record:
+    """Return what decides a model besides features and ratings, for the manifest."""
+    facts = {
+        "specs": [dataclasses.asdict(spec) for spec in job.specs],
+        "panel": sorted(job.panel.items()),
+        "min_ratings": job.min_ratings,
+        "margin": job.margin,
+        "limits": dataclasses.asdict(job.limits),
+    }
+    return dict(json.loads(json.dumps(facts)))
+
+
+def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> Kept | None:
+    """Compare the run with the previous one, if there is one, and write what has changed."""
+    if config.previous is None:
+        return None
+    previous = Run(run.spark, config.store, config.previous)
+    if previous.record("train") is None:
+        raise ConfigError(
+            f"previous: run {config.previous!r} in {config.store} has not finished 'train': name "
+            "a run that has, or leave it out"
+        )
+    _check_numbers(previous, run)
+    previous.read(MODELS)  # whole and as recorded; waves read their own files
+    before = target_blocks(config.train, previous.read(BLOCKS))
+    rows = run.write(CHANGES, changes(before, blocks, run.read(ITEMS)).coalesce(1))
+    found = run.written(CHANGES)
+    counts = {(row["kind"], row["change"]): row["count"]
+              for row in found.groupBy("kind", "change").count().collect()}  # fmt: skip
+    reason = _why_all(config, job, previous, run)
+    buckets = [_record(one, "prepare")["settings"]["buckets"] for one in (previous, run)]
+    facts = {
+        "run": config.previous,
+        "changes": {f"{kind}s {change}": counts.get((kind, change), 0)
+                    for kind, change in _COUNTED},
+        "listed": rows,
+        "all_learned_because": reason,
+        "same_buckets": buckets[0] == buckets[1],
+    }  # fmt: skip
+    changed = found.where((F.col("kind") == USER) & (F.col("change") != VANISHED))
+    ids = changed.select(F.col("id").alias("user_id"))
+    return Kept(previous, ids if reason is None else None, facts)
+
+
+_COUNTED = ((USER, NEW), (USER, CHANGED), (USER, VANISHED), (ITEM, NEW), (ITEM, VANISHED))
+
+
+def changes(before: DataFrame, blocks: DataFrame, items: DataFrame) -> DataFrame:
+    """Return ``kind, id, change``: users and items that came or went, users with other ratings."""
+    of_items = _item_changes(before, blocks, items.select("item", "item_id"))
+    return _user_changes(before, blocks).unionByName(of_items)
+
+
+def _user_changes(before: DataFrame, blocks: DataFrame) -> DataFrame:
+    old = before.select("user_id", *_hashes("old"))
+    new = blocks.select("user_id", *_hashes("new"))
+    same = (F.col("old1") == F.col("new1")) & (F.col("old2") == F.col("new2"))
+    change = (
+        F.when(F.col("old1").isNull(), NEW).when(F.col("new1").isNull(), VANISHED)
+        .when(~same, CHANGED)
+    )  # fmt: skip
+    both = old.join(new, "user_id", "full_outer").withColumn("change", change)
+    differing = both.where(F.col("change").isNotNull())
+    return differing.select(F.lit(USER).alias("kind"), F.col("user_id").alias("id"), "change")
+
+
+def _hashes(name: str) -> list[Column]:
+    """Return 128 bits that tell one block from another."""
+    columns = ("user", "n_train", "items", "ratings")
+    return [F.xxhash64(*columns).alias(f"{name}1"),
+            F.xxhash64(F.lit(1), *columns).alias(f"{name}2")]  # fmt: skip
+
+
+def _item_changes(before: DataFrame, blocks: DataFrame, items: DataFrame) -> DataFrame:
+    """Compare what has been rated by numbers, which the run has taken from the previous one."""
+    old, new = (
+        side.select(F.explode("items").alias("item")).distinct().withColumn(name, F.lit(1))
+        for name, side in (("old", before), ("new", blocks))
+    )
+    change = F.when(F.col("old").isNull(), NEW).when(F.col("new").isNull(), VANISHED)
+    both = old.join(new, "item", "full_outer").withColumn("change", change)
+    named = both.where(F.col("change").isNotNull()).join(items, "item")
+    return named.select(F.lit(ITEM).alias("kind"), F.col("item_id").alias("id"), "change")
+
+
+def _check_numbers(previous: Run, run: Run) -> None:
+    for contract in (ITEMS, USERS):
+        numbered = _names(contract)
+        left = previous.read(contract).join(run.read(contract), numbered, "left_anti")
+        if left.head() is not None:
+            raise ConfigError(
+                f"previous: run {run.run_id!r} numbers its {contract.table} in another way than "
+                f"{previous.run_id!r}: it was ingested without `previous`; start a new run with it"
+            )
+
+
+def _why_all(config: Config, job: LearnJob, previous: Run, run: Run) -> str | None:
+    """Return why no model of the previous run can be kept, or None."""
+    trained = _record(previous, "train")
+    targets = (trained["settings"]["targets_min"], trained["settings"]["targets_max"])
+    same_targets = targets == (config.train.targets_min, config.train.targets_max)
+    if trained["facts"]["job"] != job_facts(job) or not same_targets:
+        return "other learners or settings"
+    if _versions(trained["versions"]) != _versions(versions(run.spark)):
+        return "other versions of packages"
+    old, new = _record(previous, "features"), _record(run, "features")
+    if old["facts"]["files"] != new["facts"]["files"] and _origin(old) != _origin(new):
+        return "features were made anew (features.kept_from keeps those of a run)"
+    return None
+
+
+def _origin(features: Record) -> str:
+    """Return what identifies the features that a run has learned or kept."""
+    return str(features["facts"].get("origin", features["fingerprint"]))
+
+
+def _versions(versions: Record) -> list[Any]:
+    return [versions.get(name) for name in _PACKAGES]
+
+
+def _record(run: Run, stage: str) -> Record:
+    return run.record(stage) or {}
+
+
+def _names(contract: Any) -> list[str]:
+    return [column.name for column in contract.columns]
