@@ -26,6 +26,10 @@ STAGES = {
         ("tune", "train"),
     ),
     "train": ("learn one model per user", ("train",)),
+    "ensemble": (
+        "learn ensembles of PRanks in parallel, for every user or on one sequence",
+        ("ensemble",),
+    ),
     "evaluate": (
         "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
         ("evaluate",),
@@ -47,6 +51,7 @@ STAGES = {
             "features",
             "tune",
             "train",
+            "ensemble",
             "evaluate",
             "rank",
             "aggregate",
@@ -111,6 +116,8 @@ def _keys(sections: Sequence[str]) -> str:
     lines = [f"  {key:<{width}}  {doc} [{default}]" for key, doc, default in rows]
     if "train" in sections:
         lines += ["", "an entry of train.learners:", *_learner_keys()]
+    if "ensemble" in sections:
+        lines += ["", "an entry of ensemble.learners:", *_ensemble_keys()]
     return "\n".join(["configuration keys it reads, with their defaults:", *lines])
 
 
@@ -124,6 +131,13 @@ def _learner_keys() -> list[str]:
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
     return [f"  {key:<19} {doc}" for key, doc in rows]
+
+
+def _ensemble_keys() -> list[str]:
+    from spark_rank.config.schema import EnsembleLearnerConfig, describe
+
+    rows = describe(EnsembleLearnerConfig, sections=("",))
+    return [f"  {key + ':':<19} {doc} [{default}]" for key, doc, default in rows]
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:

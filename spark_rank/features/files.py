@@ -143,9 +143,9 @@ def write_files(
 ) -> FeatureFiles:
     """Write the files into a local folder under names that hold their checksums."""
     return FeatureFiles(
-        _publish_array(folder, "matrix", matrix),
-        _publish_array(folder, "offset", offset),
-        _publish_array(folder, "prior", prior),
+        publish_array(folder, "matrix", matrix),
+        publish_array(folder, "offset", offset),
+        publish_array(folder, "prior", prior),
         _publish(folder, "item_ids", ".arrow", lambda path: _save_ids(path, item_ids)),
         None if pool is None else _write_pool(folder, pool),
     )
@@ -159,7 +159,7 @@ def open_distributed(files: FeatureFiles) -> ItemFeatures:
 @lru_cache(maxsize=2)
 def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
     """Map the files in `folder`, once per process, after checking their checksums."""
-    paths = {file: _verified(file, Path(folder)) for file in files.all()}
+    paths = {file: verified(file, Path(folder)) for file in files.all()}
     with pa.memory_map(str(paths[files.item_ids])) as source:
         item_ids = pa.ipc.open_file(source).get_batch(0).column("item_id")
     pool = None
@@ -186,7 +186,7 @@ def file_checksum(path: Path) -> str:
 
 
 def _write_pool(folder: Path, pool: ReviewerPool) -> PoolFiles:
-    arrays = {name: _publish_array(folder, name, getattr(pool, name)) for name in POOL_ARRAYS}
+    arrays = {name: publish_array(folder, name, getattr(pool, name)) for name in POOL_ARRAYS}
     return PoolFiles(**arrays, size=pool.size, seed=pool.seed)
 
 
@@ -196,7 +196,8 @@ def _save_ids(path: Path, item_ids: list[str]) -> None:
         writer.write_batch(batch)
 
 
-def _publish_array(folder: Path, stem: str, array: NDArray[Any]) -> MappedFile:
+def publish_array(folder: Path, stem: str, array: NDArray[Any]) -> MappedFile:
+    """Write an array into a local folder under a name that holds its checksum."""
     return _publish(folder, stem, ".npy", lambda path: np.save(path, array))
 
 
@@ -209,7 +210,8 @@ def _publish(folder: Path, stem: str, suffix: str, save: Callable[[Path], None])
     return MappedFile(name, checksum)
 
 
-def _verified(file: MappedFile, folder: Path) -> Path:
+def verified(file: MappedFile, folder: Path) -> Path:
+    """Return where a file is, after checking that it is the one that was written."""
     path = folder / file.name
     if not path.exists():
         raise FeatureFileError(f"feature file {file.name} is missing on this node")
