@@ -335,6 +335,11 @@ class EnsembleLearnerConfig:
         """Return the value of the `learner` column."""
         return self.name or f"oap_{self.combine}"
 
+    @property
+    def stores_members(self) -> bool:
+        """Tell whether every member's rule is stored, and not the mean rule alone."""
+        return self.keep_members or self.combine != "bpm"
+
 
 @dataclass(frozen=True)
 class EnsembleConfig:

@@ -47,7 +47,10 @@ def split_members(n_members: int, groups: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class EnsembleSpec(LearnerSpec):
-    """An ensemble to learn for every user; `params` are OAP's but for ranks and problem."""
+    """An ensemble to learn for every user; `params` are OAP's but for ranks and problem.
+
+    With `keep_members` every member's rule is wanted, and not the mean rule alone.
+    """
 
     keep_members: bool = False
 
@@ -64,8 +67,3 @@ class EnsembleSpec(LearnerSpec):
         """Return all hyper-parameters as JSON; the problem is every user's own."""
         n_ranks = {} if scale is None else {"n_ranks": scale.n_ranks}
         return json.dumps({**self.params, **n_ranks}, sort_keys=True)
-
-    @property
-    def has_members(self) -> bool:
-        """Tell whether every member's rule is wanted, and not the mean rule alone."""
-        return self.keep_members or self.params["combine"] != "bpm"

@@ -41,7 +41,9 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
     fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
-        outdated = stage.view and done is not None and done["fingerprint"] != fingerprint
+        outdated = done is not None and _is_outdated(
+            stage, done, fingerprint, (settings, config.seed, upstream)
+        )
         if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
             progress.finish(f"already done: {done['message']}")
@@ -113,6 +115,16 @@ def _fingerprint(
 ) -> str:
     text = json.dumps([name, seed, settings, inputs, upstream], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_outdated(
+    stage: Stage, done: Record, fingerprint: str, others: tuple[Any, int, Mapping[str, str]]
+) -> bool:
+    """Tell whether a finished stage is to be made anew; `others` are settings, seed, upstream."""
+    if done["fingerprint"] == fingerprint:
+        return False
+    only_inputs = (done["settings"], done["seed"], done["upstream"]) == others
+    return stage.view or (stage.follows_inputs and only_inputs)
 
 
 def _check_same(

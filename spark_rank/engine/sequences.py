@@ -40,6 +40,7 @@ class View:
 class SequenceSpec:
     """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
 
+    With `keep_members` every member's rule is wanted, and not the mean rule alone.
     `kernel`, `gamma` and `hyperparameters` are what its row tells of the view.
     """
 
@@ -50,11 +51,6 @@ class SequenceSpec:
     kernel: str
     gamma: float | None
     hyperparameters: str
-
-    @property
-    def has_members(self) -> bool:
-        """Tell whether every member's rule is wanted, and not the mean rule alone."""
-        return self.keep_members or self.params["combine"] != "bpm"
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config.ensemble_checks import user_ensembles
-from spark_rank.config.schema import EnsembleConfig
+from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
 from spark_rank.data.tables import ENSEMBLE_MODELS, MODELS
 from spark_rank.engine.store import Run
 from spark_rank.stages.training import recorded_training
 
 # what a model row has beside the columns of `models`
-MEMBERS = ("members", "member_votes")
+MEMBERS = ("n_members", "members", "member_votes")
 
 
 def all_models(run: Run) -> DataFrame:
@@ -35,9 +35,10 @@ def model_labels(run: Run) -> list[str]:
     return [*trained, *_recorded_ensembles(run)]
 
 
-def ensemble_labels(run: Run) -> list[str]:
-    """Return the labels of the ensembles that every user has."""
-    return list(_recorded_ensembles(run))
+def members_of(run: Run) -> list[str]:
+    """Return the labels of the ensembles of which every user has the members."""
+    found = _recorded_ensembles(run)
+    return [label for label, entry in found.items() if entry.stores_members]
 
 
 def status_of(run: Run, label: str) -> dict[str, int]:
@@ -62,6 +63,6 @@ def ensemble_input(run: Run) -> str | None:
     return record["fingerprint"] if _recorded_ensembles(run) else None
 
 
-def _recorded_ensembles(run: Run) -> dict[str, Any]:
+def _recorded_ensembles(run: Run) -> dict[str, EnsembleLearnerConfig]:
     settings = recorded_ensemble(run)
-    return {} if settings is None else dict(user_ensembles(settings))
+    return {} if settings is None else user_ensembles(settings)
