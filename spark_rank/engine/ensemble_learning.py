@@ -134,7 +134,7 @@ def some_members(
     X = with_offset(sample.X, sample.offset)
     group = ensemble.train_members(X, ranks, first=first, last=last)
     held_out = with_offset(*known.held_out(problem))
-    return part_of(group, ensemble.combine, held_out, with_rules=spec.keep_members)
+    return part_of(group, ensemble.combine, held_out, keep_rules=spec.keep_members)
 
 
 def ensemble_row(

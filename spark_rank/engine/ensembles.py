@@ -49,7 +49,7 @@ def split_members(n_members: int, groups: int) -> list[tuple[int, int]]:
 class EnsembleSpec(LearnerSpec):
     """An ensemble to learn for every user; `params` are OAP's but for ranks and problem.
 
-    With `keep_members` every member's rule is wanted, and not the mean rule alone.
+    With `keep_members` the rules of the members are stored whatever `combine` is.
     """
 
     keep_members: bool = False

@@ -86,11 +86,12 @@ class MemberPart:
 
 
 def part_of(
-    group: MemberGroup, combine: str, X_test: FloatArray | None, *, with_rules: bool
+    group: MemberGroup, combine: str, X_test: FloatArray | None, *, keep_rules: bool
 ) -> MemberPart:
     """Return what a group leaves after its last call of `learn`.
 
-    `X_test` are the held-out examples after the last round of the sequence, before it None.
+    `X_test` are the held-out examples after the last round of the sequence, before it None. Votes
+    need the rules of the members, the mean rule only where they are to be kept.
     """
     sums = group.sums()
     unread = {name: getattr(sums, name)[:0] for name in _UNREAD[combine]}
@@ -112,7 +113,7 @@ def part_of(
         updates=group.updates,
         directions=direction_sums(group.coef),
         test_counts=predicted_counts(X_test, group.coef, group.thresholds),
-        rules=rules if with_rules else rules[:, :0],
+        rules=rules if keep_rules or combine != "bpm" else rules[:, :0],
     )
 
 

@@ -139,7 +139,7 @@ def _part_rows(job: SequenceJob, work: Work, open_files: OpenSequence) -> Iterat
         for X, ranks in sequence.chunks(job.chunk):
             group = ensemble.train_members(X, ranks, first=work.first, last=work.last, resume=group)
             held_out = sequence.held_out()[0] if group.n_rounds == n_train else None
-            part = part_of(group, ensemble.combine, held_out, with_rules=spec.keep_members)
+            part = part_of(group, ensemble.combine, held_out, keep_rules=spec.keep_members)
             yield as_row(problem, spec.label, part)
     except LearnerError as error:
         yield {"problem": problem, "learner": spec.label, "first_round": n_train,
@@ -185,6 +185,6 @@ def _model(
         row |= {"weights": learned.coef_, "thresholds": learned.thresholds_}
     else:
         row["member_votes"] = learned.votes()
-    if spec.keep_members:
+    if part.rules.size:
         row["members"] = np.column_stack(split_rules(part, job.n_ranks)).ravel()
     return row

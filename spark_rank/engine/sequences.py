@@ -40,7 +40,7 @@ class View:
 class SequenceSpec:
     """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
 
-    With `keep_members` every member's rule is wanted, and not the mean rule alone.
+    With `keep_members` the rules of the members are stored whatever `combine` is.
     `kernel`, `gamma` and `hyperparameters` are what its row tells of the view.
     """
 

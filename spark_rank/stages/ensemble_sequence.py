@@ -120,7 +120,7 @@ def _spec(entry: EnsembleLearnerConfig, view: View, seed: int) -> SequenceSpec:
         of_kernel |= {"degree": entry.degree} if entry.kernel == "poly" else {}
         of_kernel |= {} if view.squared else {"budget": entry.budget}
     return SequenceSpec(
-        entry.label, params, view, entry.stores_members, entry.kernel,
+        entry.label, params, view, entry.keep_members, entry.kernel,
         None if entry.kernel == "linear" else entry.gamma,
         json.dumps({**params, **of_kernel}, sort_keys=True),
     )  # fmt: skip

@@ -75,7 +75,7 @@ def spec_of(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:
     """Return an ensemble as workers take it."""
     return EnsembleSpec(
         entry.label, "oap", entry.item_offset, params=oap_params(entry, seed),
-        keep_members=entry.stores_members,
+        keep_members=entry.keep_members,
     )  # fmt: skip
 
 
