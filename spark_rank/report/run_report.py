@@ -8,7 +8,14 @@ from typing import Any
 
 import yaml
 
-from spark_rank.report import accuracy, data_profile, preference, recommendations, tuning
+from spark_rank.report import (
+    accuracy,
+    data_profile,
+    ensembles,
+    preference,
+    recommendations,
+    tuning,
+)
 from spark_rank.report.page import Cell, Preformatted, Section, Table, render
 from spark_rank.report.plots import Histogram
 
@@ -51,6 +58,15 @@ class RunReport:
         sections = []
         if "tuning" in self.tables:
             sections.append(tuning.tuning_section(self.tables["tuning"]))
+        if "ensemble_curve" in self.tables:
+            sections.append(
+                ensembles.ensembles_section(
+                    self.tables["ensemble_curve"],
+                    self.tables["ensemble_diversity"],
+                    self.tables.get("ensemble_metrics"),
+                    self.records["ensemble"]["settings"],
+                )
+            )
         if "rank" in self.records:
             sections.append(preference.rankings_section(self.records["rank"]))
         if "aggregate" in self.tables:
