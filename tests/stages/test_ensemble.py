@@ -31,7 +31,6 @@ LEARNERS = (
     "{name: bag, combine: bagging, n_members: 5}, "
     "{name: vote, combine: voted, sampling: poisson, n_members: 5, item_offset: false}]"
 )
-BRIEF = ("aggregate", "report")
 
 
 def files(run: Run, table: str) -> str:
@@ -48,8 +47,8 @@ def rows(run: Run, table: str, order: str = "all") -> list[dict[str, Any]]:
 def with_ensembles(make_config: MakeConfig, run_pipeline: Callable[..., Run]) -> Run:
     """Return a run whose ensembles were learned in three groups, by all that may ask them."""
     config = make_config(
-        "train.learners=[{learner: prank}]", LEARNERS, "ensemble={in_pipeline: true, groups: 3}",
-        "rank={preference: members, learners: [oap_bpm]}",
+        "train.learners=[{learner: prank}]", LEARNERS, "ensemble.in_pipeline=true",
+        "ensemble.groups=3", "rank={preference: members, learners: [oap_bpm]}",
         "recommend={in_pipeline: true, learner: vote, top: 4, bottom: 0}",
     )  # fmt: skip
     return run_pipeline(config, without=("aggregate",))
@@ -97,8 +96,8 @@ def test_the_curve_and_the_diversity_are_means_over_users(with_ensembles: Run) -
     assert {row["learner"] for row in curve} == {"bag", "oap_bpm", "vote"}
     for point in curve:
         place = CURVE_ROUNDS.tolist().index(point["round"])
-        losses = [row["curve"][place] / point["round"] for row in models
-                  if row["learner"] == point["learner"] and len(row["curve"] or []) > place]  # fmt: skip
+        own = [m["curve"] or [] for m in models if m["learner"] == point["learner"]]
+        losses = [sums[place] / point["round"] for sums in own if len(sums) > place]
         assert point["samples"] == len(losses)
         assert point["online_loss"] == pytest.approx(np.mean(losses))
         if len(losses) > 1 and np.std(losses) > 0:
@@ -164,24 +163,17 @@ def test_the_report_shows_curve_and_diversity(with_ensembles: Run) -> None:
         assert word in page
 
 
-def test_evaluate_is_made_anew_when_ensembles_come_later(
-    spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
-) -> None:
-    config = make_config("train.learners=[{learner: prank}]", "ensemble.learners=[{n_members: 3}]")
-    run = run_pipeline(config, without=(*BRIEF, "rank"))
-    before = rows(run, "metrics", "learner, user_id")
-    run_stage(STAGES["ensemble"], config, spark, run)
-    run_stage(STAGES["evaluate"], config, spark, run)
-    after = rows(run, "metrics", "learner, user_id")
-    assert {row["learner"] for row in after} - {row["learner"] for row in before} == {"oap_bpm"}
-    assert [row for row in after if row["learner"] != "oap_bpm"] == before
-    other = make_config(f"store={config.store}", "train.learners=[{learner: prank}]",
-                        "ensemble.learners=[{n_members: 3}]", "evaluate.top_n=3")  # fmt: skip
-    with pytest.raises(ConfigError, match=r"evaluate.*top_n was 10, is 3"):
-        run_stage(STAGES["evaluate"], other, spark, run)
-    asks = make_config(f"store={config.store}", "rank={preference: members}")
-    with pytest.raises(ConfigError, match=r"no members of any ensemble.*keep_members"):
-        run_stage(STAGES["rank"], asks, spark, run)
+def test_who_has_no_members_is_told(with_ensembles: Run, make_config: MakeConfig) -> None:
+    from spark_rank.stages.rank import asked_learners
+
+    other = "ensemble.learners=[{name: bag}, {name: other, combine: voted}]"
+    asks = make_config(other, "rank={preference: members, learners: [other]}")
+    with pytest.raises(ConfigError, match=r"no members of 'other', only of oap_bpm, bag, vote"):
+        asked_learners(asks, with_ensembles)
+    trained = make_config(LEARNERS, "train.learners=[{learner: prank}]", "rank.learners=[vote]")
+    assert asked_learners(trained, with_ensembles) == ["vote"]
+    assert asked_learners(make_config("rank.preference=members"), with_ensembles) == ["oap_bpm"]
+    assert asked_learners(make_config("rank.preference=votes"), with_ensembles) == ["prank"]
 
 
 def write_sequence(folder: Path, n: int, seed: int = 0, **columns: Any) -> tuple[Any, Any]:
@@ -203,14 +195,13 @@ def on_sequence(spark: SparkSession, config: Config) -> Run:
     return run
 
 
-@pytest.mark.parametrize(("groups", "chunk"), [(1, 1000), (7, 90)])
 def test_a_sequence_gives_what_the_class_learns(
-    spark: SparkSession, make_config: MakeConfig, tmp_path: Path, groups: int, chunk: int
+    spark: SparkSession, make_config: MakeConfig, tmp_path: Path
 ) -> None:
     test = np.arange(400) >= 350
     X, ranks = write_sequence(tmp_path / "sequence", 400, test=test)
     config = make_config(
-        f"ensemble={{sequence: {tmp_path / 'sequence'}, groups: {groups}, chunk: {chunk}}}",
+        f"ensemble.sequence={tmp_path / 'sequence'}", "ensemble.groups=7", "ensemble.chunk=90",
         "ensemble.learners=[{n_members: 20, keep_members: true}, {name: bag, combine: bagging, "
         "n_members: 10, tau: 0.7}, {name: near, kernel: rbf, gamma: 0.3, budget: 15}]",
         "ensemble.trials=2",
@@ -268,7 +259,7 @@ def test_one_user_of_the_run_as_a_sequence(
     wanted = max(models, key=lambda row: row["n_train"])
     root = with_ensembles.root.removeprefix("file:")
     config = make_config(
-        f"store={root.rsplit('/runs/', 1)[0]}", LEARNERS, f"ensemble.user='{wanted['user_id']}'"
+        f"store={root.rsplit('/runs/', 1)[0]}", LEARNERS, f"ensemble.user={wanted['user_id']}"
     )
     from spark_rank.stages.ensemble_sequence import sequence_job, sequence_models
     from spark_rank.stages.ensemble_sources import sequence_source
@@ -319,7 +310,7 @@ def test_settings_that_contradict_each_other_are_told(make_config: MakeConfig) -
         (["ensemble={sequence: x, learners: [{name: prank}]}"], "'prank' is taken"),
         (["ensemble.learners=[{kernel: rbf}]"], r"kernel: 'rbf' is for a sequence"),
         (["ensemble={sequence: x, user: y}"], r"ensemble\.user: ensemble\.sequence is set too"),
-        (["ensemble.user=' '"], r"ensemble\.user: must not be empty"),
+        (["ensemble.user= "], r"ensemble\.user: must not be empty"),
         (["ensemble.trials=3"], r"ensemble\.trials: 3 is for a sequence"),
         (["rank={preference: members, learners: [x]}"], r"rank\.learners\[0\].*known: oap_bpm"),
         (["recommend.learner=oap_bmp"], "did you mean 'oap_bpm'"),
