@@ -102,6 +102,7 @@ def synthetic(spark: SparkSession, folder: Path) -> None:
         interval = f"[{loss['ci_low']:.4f}, {loss['ci_high']:.4f}]"
         ends = f"{loss['least']:>16.3f}{loss['greatest']:>10.3f}"
         print(f"  {name:<24}{loss['mean']:.4f} {interval}{ends}{online['mean']:>12.4f}")
+    paired_differences(run)
     print_diversity(run)
     averaged_members(trials)
     print(flush=True)
@@ -117,6 +118,20 @@ def loss_line(name: str, losses: Floats) -> str:
     assert interval is not None
     return (f"  {name:<24}{losses.mean():.4f} [{interval.low:.4f}, {interval.high:.4f}]"
             f"{losses.min():>16.3f}{losses.max():>10.3f}")  # fmt: skip
+
+
+def paired_differences(run: Run) -> None:
+    """Hold the mean rule against both votes of the same members, trial by trial."""
+    losses: dict[str, dict[int, float]] = {}
+    for row in rows_of(run, "ensemble_models"):
+        errors = np.abs(np.array(row["test_ranks"]) - np.array(row["test_ratings"]))
+        losses.setdefault(row["learner"], {})[row["trial"]] = float(errors.mean())
+    for name in sorted(losses):
+        combine, words = name.split(", ")
+        if combine != "bpm":
+            mean_rule = losses[f"bpm, {words}"]
+            gaps = [mean_rule[trial] - loss for trial, loss in sorted(losses[name].items())]
+            print(loss_line(f"  bpm less {name}", np.array(gaps)))
 
 
 def print_diversity(run: Run) -> None:
