@@ -94,14 +94,14 @@ def synthetic(spark: SparkSession, folder: Path) -> None:
     errors = np.abs(ranks - best)[test].reshape(TRIALS, -1).mean(axis=1)
     print(f"synthetic, {TRIALS} trials of {N_TRAIN:,} + {N_TEST:,}, N = {N_MEMBERS}: "
           f"{watch.seconds:.1f} s")  # fmt: skip
-    print(f"  {'':<24}{'test rank loss':<28}{'least':>8}{'greatest':>10}{'on the way':>12}")
+    print(f"  {'':<28}{'test rank loss':<28}{'least':>8}{'greatest':>10}{'on the way':>12}")
     print(loss_line("rule without noise", errors))
     metrics = {(row["learner"], row["metric"]): row for row in rows_of(run, "ensemble_metrics")}
     for name in dict.fromkeys(learner for learner, _ in metrics):
         loss, online = metrics[name, "rank_loss"], metrics[name, "online_loss"]
         interval = f"[{loss['ci_low']:.4f}, {loss['ci_high']:.4f}]"
         ends = f"{loss['least']:>16.3f}{loss['greatest']:>10.3f}"
-        print(f"  {name:<24}{loss['mean']:.4f} {interval}{ends}{online['mean']:>12.4f}")
+        print(f"  {name:<28}{loss['mean']:.4f} {interval}{ends}{online['mean']:>12.4f}")
     paired_differences(run)
     print_diversity(run)
     averaged_members(trials)
@@ -116,7 +116,7 @@ def rows_of(run: Run, table: str) -> list[dict[str, Any]]:
 def loss_line(name: str, losses: Floats) -> str:
     interval = t_interval(losses)
     assert interval is not None
-    return (f"  {name:<24}{losses.mean():.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    return (f"  {name:<28}{losses.mean():.4f} [{interval.low:.4f}, {interval.high:.4f}]"
             f"{losses.min():>16.3f}{losses.max():>10.3f}")  # fmt: skip
 
 
@@ -135,10 +135,10 @@ def paired_differences(run: Run) -> None:
 
 
 def print_diversity(run: Run) -> None:
-    print(f"  {'members of':<24}{'angle':>8}{'disagreement':>14}{'updates':>10}{'PRanks':>8}")
+    print(f"  {'members of':<28}{'angle':>8}{'disagreement':>14}{'updates':>10}{'PRanks':>8}")
     for row in rows_of(run, "ensemble_diversity"):
         if row["combine"] == "bpm":
-            print(f"  {row['learner']:<24}{row['angle']:>7.2f}°{row['disagreement']:>13.1%}"
+            print(f"  {row['learner']:<28}{row['angle']:>7.2f}°{row['disagreement']:>13.1%}"
                   f"{row['updates']:>11,.0f}{row['prank_passes']:>8}")  # fmt: skip
 
 

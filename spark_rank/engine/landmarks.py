@@ -30,7 +30,8 @@ Matrix = NDArray[np.float64]
 
 def landmark_root(kernel: Kernel, landmarks: Matrix) -> Matrix:
     """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³)."""
-    gram = kernel(landmarks, landmarks)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = kernel(landmarks, landmarks)
     if not np.isfinite(gram.sum()):
         raise LearnerError("the kernel overflowed: scale the features down")
     values, vectors = np.linalg.eigh(gram)

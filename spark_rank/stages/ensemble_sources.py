@@ -31,6 +31,7 @@ from spark_rank.features.sequences import (
     sequence_facts,
     write_sequence,
 )
+from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernels import Kernel
 from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
@@ -136,5 +137,8 @@ def _view(
     kernel = Kernel(entry.kernel, entry.gamma, entry.degree, 1.0)
     parts = list(dict.fromkeys(trial.part for trial in trials))
     features = np.load(folder / files.features.name, mmap_mode="r")
-    mapped = landmark_features(features, parts, kernel, entry.budget, seed, folder)
+    try:
+        mapped = landmark_features(features, parts, kernel, entry.budget, seed, folder)
+    except LearnerError as error:
+        raise InputDataError(f"ensemble: {entry.label}: {error}") from None
     return View(replace(files, features=mapped), squared=False)
