@@ -29,6 +29,10 @@ STAGES = {
         ("tune", "train"),
     ),
     "train": ("learn one model per user", ("train",)),
+    "ensemble": (
+        "learn ensembles of PRanks in parallel, for every user or on one sequence",
+        ("ensemble",),
+    ),
     "evaluate": (
         "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
         ("evaluate",),
@@ -51,6 +55,7 @@ STAGES = {
             "features",
             "tune",
             "train",
+            "ensemble",
             "evaluate",
             "rank",
             "aggregate",
@@ -119,6 +124,8 @@ def _keys(sections: Sequence[str]) -> str:
         lines += ["", "an entry of train.learners:", *_learner_keys()]
     if "experiment" in sections:
         lines += _experiment_keys()
+    if "ensemble" in sections:
+        lines += ["", "an entry of ensemble.learners:", *_ensemble_keys()]
     return "\n".join(["configuration keys it reads, with their defaults:", *lines])
 
 
@@ -144,6 +151,13 @@ def _experiment_keys() -> list[str]:
         lines += ["", f"experiment.settings of {name}: {experiment.title}"]
         lines += [f"  {key:<19} {doc} [{default}]" for key, doc, default in rows]
     return lines
+
+
+def _ensemble_keys() -> list[str]:
+    from spark_rank.config.schema import EnsembleLearnerConfig, describe
+
+    rows = describe(EnsembleLearnerConfig, sections=("",))
+    return [f"  {key + ':':<19} {doc} [{default}]" for key, doc, default in rows]
 
 
 def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from spark_rank.config.ensemble_checks import check_ensemble, scoring_labels, user_ensembles
 from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig, TrainConfig
 from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
@@ -42,6 +43,7 @@ def check_config(config: Config, source: str) -> None:
     _check_spark(config, source)
     _check_learners(config.train.learners, source)
     _check_targets(config.train, source)
+    check_ensemble(config, source)
     _check_evaluate(config, source)
     _check_rank(config, source)
     _check_recommend(config, source)
@@ -154,7 +156,8 @@ def _check_evaluate(config: Config, source: str) -> None:
 
 def _check_rank(config: Config, source: str) -> None:
     settings = config.rank
-    labels = [entry.label for entry in config.train.learners]
+    of_members = settings.preference == "members"
+    labels = [*user_ensembles(config.ensemble)] if of_members else scoring_labels(config)
     for position, name in enumerate(settings.learners):
         if name not in labels:
             raise ConfigError(
@@ -163,9 +166,9 @@ def _check_rank(config: Config, source: str) -> None:
             )
     if len(set(settings.learners)) < len(settings.learners):
         raise ConfigError(f"{source}: rank.learners: name every learner once")
-    if settings.preference == "scores" and len(settings.learners) > 1:
+    if settings.preference != "votes" and len(settings.learners) > 1:
         raise ConfigError(
-            f"{source}: rank.learners: preference 'scores' asks one learner, not "
+            f"{source}: rank.learners: preference {settings.preference!r} asks one learner, not "
             f"{len(settings.learners)}: name one, or choose preference 'votes'"
         )
     if settings.top is not None and settings.method == "degree":
@@ -177,7 +180,7 @@ def _check_rank(config: Config, source: str) -> None:
 
 def _check_recommend(config: Config, source: str) -> None:
     settings = config.recommend
-    labels = [entry.label for entry in config.train.learners]
+    labels = scoring_labels(config)
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(
             f"{source}: recommend.learner: no learner is called {settings.learner!r} "

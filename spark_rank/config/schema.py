@@ -298,6 +298,98 @@ class TuneConfig:
 
 
 @dataclass(frozen=True)
+class EnsembleLearnerConfig:
+    """One ensemble of PRanks that each see a random part of the examples."""
+
+    name: str | None = setting(None, "value of the `learner` column; null: oap_ and combine")
+    combine: Literal["bpm", "bagging", "voted"] = setting(
+        "bpm",
+        "bpm: the mean of the members' rules; bagging: the mean of their ranks; voted: that mean "
+        "weighted by how often a member was right",
+    )
+    sampling: Literal["bernoulli", "poisson"] = setting(
+        "bernoulli",
+        "bernoulli: a member sees an example with probability tau; poisson: a Poisson(1) number "
+        "of times, Oza's online bagging",
+    )
+    tau: float = setting(0.3, "bernoulli: that probability", above=0.0, at_most=1.0)
+    n_members: int = setting(20, "number of members", at_least=1, at_most=100_000)
+    item_offset: bool = setting(True, "every user: the item offset is a feature more")
+    keep_members: bool = setting(
+        False,
+        "bpm: store every member's rule too, as bagging and voted always do; rank.preference "
+        "members asks them",
+    )
+    kernel: Literal["linear", "poly", "rbf"] = setting(
+        "linear",
+        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of gamma 1 and degree 2 as an "
+        "explicit map; rbf, exp(-gamma ‖x - x'‖²)",
+    )
+    degree: int = setting(2, "poly: its degree", at_least=1, at_most=10)
+    gamma: float = setting(1.0, "poly and rbf: its width", above=0.0)
+    budget: int = setting(
+        100,
+        "poly and rbf, where there is no explicit map: how many examples the expansions may use, "
+        "drawn by hash and the same for all members; every other example is projected onto them",
+        at_least=1,
+        at_most=2000,
+    )
+
+    @property
+    def label(self) -> str:
+        """Return the value of the `learner` column."""
+        return self.name or f"oap_{self.combine}"
+
+    @property
+    def stores_members(self) -> bool:
+        """Tell whether every member's rule is stored, and not the mean rule alone."""
+        return self.keep_members or self.combine != "bpm"
+
+
+@dataclass(frozen=True)
+class EnsembleConfig:
+    """Ensembles of PRanks, for every user or on one sequence."""
+
+    in_pipeline: bool = setting(
+        False, "learn ensembles in the pipeline: N members cost N times as much as one PRank"
+    )
+    learners: list[EnsembleLearnerConfig] = setting([EnsembleLearnerConfig()], "the ensembles")
+    sequence: str | None = setting(
+        None,
+        "one sequence instead of every user: Parquet file, directory or glob with columns features "
+        "(numbers, as many in every row) and rank (from 1), learned in the order of file names "
+        "and rows; optional: test (boolean: measured, not learned) and trial (whole number: a "
+        "sequence of its own)",
+    )
+    user: str | None = setting(
+        None, "one user's ratings as the sequence, by id, with the features of this run"
+    )
+    trials: int = setting(
+        1,
+        "of a sequence: how often to learn it, each time with other draws and, from the second "
+        "time on, in another order",
+        at_least=1,
+        at_most=1000,
+    )
+    groups: int | None = setting(
+        None,
+        "how many groups the members are split into, each a task; decides no result; null: one "
+        "for every user, of a sequence as many as there are cores",
+        at_least=1,
+        at_most=100_000,
+    )
+    chunk: int = setting(
+        65_536,
+        "of a sequence: examples that a task holds at once; decides no result",
+        at_least=1,
+        at_most=10_000_000,
+    )
+    confidence: float = setting(
+        0.95, "level of the intervals over trials or users", above=0.0, at_most=0.9999
+    )
+
+
+@dataclass(frozen=True)
 class EvaluateConfig:
     """How the held-out ratings are compared with the scores."""
 
@@ -324,13 +416,15 @@ class EvaluateConfig:
 class RankConfig:
     """Each user's candidate items, put in order by a preference function."""
 
-    preference: Literal["scores", "votes"] = setting(
+    preference: Literal["scores", "votes", "members"] = setting(
         "scores",
         "scores: of two items the one that the learner scores higher; votes: share of the learners "
-        "that score it higher",
+        "that score it higher; members: share of the members of an ensemble that do",
     )
     learners: list[str] = setting(
-        [], "learners asked, by their labels; empty: for scores the first, for votes all"
+        [],
+        "learners asked, by their labels; empty: for scores the first, for votes all of "
+        "train.learners, for members the first of ensemble.learners",
     )
     method: Literal["quicksort", "degree"] = setting(
         "quicksort", "quicksort: O(n log n) questions, random pivots; degree: all O(n²) questions"
@@ -361,7 +455,9 @@ class RecommendConfig:
         "(format letor) have no unseen items",
     )
     learner: str | None = setting(
-        None, "whose models score the items, by label; null: the first of train.learners"
+        None,
+        "whose models score the items, by label, an ensemble's too; null: the first of "
+        "train.learners",
     )
     top: int = setting(
         10, "how many of the best unseen items a user gets", at_least=1, at_most=1000
@@ -423,6 +519,7 @@ class Config:
     features: FeaturesConfig = setting(FeaturesConfig(), "item features")
     tune: TuneConfig = setting(TuneConfig(), "choice of hyper-parameters for all users")
     train: TrainConfig = setting(TrainConfig(), "learners")
+    ensemble: EnsembleConfig = setting(EnsembleConfig(), "ensembles of PRanks")
     evaluate: EvaluateConfig = setting(EvaluateConfig(), "metrics, intervals, bounds")
     rank: RankConfig = setting(RankConfig(), "rankings by preference")
     aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")

@@ -253,6 +253,98 @@ CHANGES = Contract(
     ),
 )
 
+ENSEMBLE_MODELS = Contract(
+    "ensemble_models",
+    1,
+    "one row per user (of a sequence: trial) and ensemble: the columns of `models`, and members",
+    (
+        *MODELS.columns,
+        Column("trial", "int", "of a sequence: number of the trial, from 1; else null"),
+        Column("n_members", "int", "number of members"),
+        Column(
+            "members",
+            "array<float>",
+            "of bagging and voted, and where kept: every member's rule, member after member: "
+            "weights on the features, weight on the item offset (not of a sequence), thresholds",
+        ),
+        Column(
+            "member_votes",
+            "array<int>",
+            "of bagging and voted: what each member's rank counts; the score is their mean",
+        ),
+        Column("member_presented", "array<int>", "examples that each member was shown"),
+        Column("member_correct", "array<int>", "those of them that it ranked right at once"),
+        Column("member_updates", "array<int>", "how often each member's rule moved"),
+        Column("online_loss", "double", "mean rank loss of the ensemble's predictions on the way"),
+        Column(
+            "curve",
+            "array<bigint>",
+            "sum of these rank losses up to round 1, 2, 3, 4, 6, 8, 11, … of `ensemble_curve`",
+        ),
+        Column("angle", "double", "degrees between a member and the mean, by the mean cosine"),
+        Column(
+            "disagreement",
+            "double",
+            "share of pairs of members that rank a held-out item differently",
+        ),
+    ),
+)
+
+ENSEMBLE_CURVE = Contract(
+    "ensemble_curve",
+    1,
+    "one row per learner and round: the rank loss of its predictions up to there",
+    (
+        Column("learner", "string", "name of the ensemble, or of a rival on the same sequence"),
+        Column("round", "bigint", "number of examples seen"),
+        Column("samples", "bigint", "users, or trials, with so many examples"),
+        Column("online_loss", "double", "mean over them of the mean rank loss up to this round"),
+        Column("ci_low", "double", "lower end of its t interval; null for a single one"),
+        Column("ci_high", "double", "upper end of its t interval"),
+    ),
+)
+
+ENSEMBLE_METRICS = Contract(
+    "ensemble_metrics",
+    1,
+    "one row per learner on a sequence and metric: its distribution over trials",
+    (
+        Column("learner", "string", "name of the ensemble, or of a rival on the same sequence"),
+        Column(
+            "metric",
+            "string",
+            "rank_loss, exact_rank or misranking on the test part, or online_loss on the way",
+        ),
+        Column("trials", "bigint", "trials with a defined value"),
+        Column("mean", "double", "mean over them; null without"),
+        Column("sd", "double", "standard deviation over them; null for a single one"),
+        Column("ci_low", "double", "lower end of the t interval of the mean"),
+        Column("ci_high", "double", "upper end of the t interval of the mean"),
+        Column("least", "double", "least value"),
+        Column("greatest", "double", "greatest value"),
+    ),
+)
+
+ENSEMBLE_DIVERSITY = Contract(
+    "ensemble_diversity",
+    1,
+    "one row per ensemble: how much its members differ, and what they cost",
+    (
+        Column("learner", "string", "name of the ensemble"),
+        Column("combine", "string", "bpm, bagging or voted"),
+        Column("sampling", "string", "bernoulli or poisson"),
+        Column("tau", "double", "probability that a member sees an example; null for poisson"),
+        Column("n_members", "int", "number of members"),
+        Column("samples", "bigint", "users, or trials, that were learned"),
+        Column("angle", "double", "mean over them of `angle` of ensemble_models"),
+        Column("disagreement", "double", "mean over them of `disagreement`"),
+        Column("presented", "double", "mean number of examples that a member was shown"),
+        Column("correct", "double", "mean number of them that it ranked right at once"),
+        Column("updates", "double", "mean number of moves of a member's rule"),
+        Column("prank_passes", "int", "its cost: passes of a single PRank over all examples"),
+    ),
+)
+
 TUNING = Contract(
     "tuning",
     1,
@@ -562,6 +654,7 @@ TABLES = {
     for contract in (
         SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, RATING_SCALE, TITLES, GIVEN_FEATURES,
         BLOCKS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, CHANGES, MODELS,
+        ENSEMBLE_MODELS, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
         METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE,
         RECOMMENDATIONS, THEOREMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS,
     )

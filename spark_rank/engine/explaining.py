@@ -53,7 +53,7 @@ class Influences:
     def parts(self, item: int) -> dict[str, float]:
         """Return what a score is the sum of; empty where it is no sum but a rank."""
         model = self.model
-        if model.prototypes is not None or model.votes is not None:
+        if any(part is not None for part in (model.prototypes, model.votes, model.member_votes)):
             return {}
         x = item_rows(self.features, model, np.array([item]))
         parts = {
@@ -73,7 +73,7 @@ class Influences:
     def feature_pulls(self, item: int) -> Pulls:
         """Return ``w_f x_f`` for every feature; of base rankers the sum of those on it.
 
-        Of a multiclass perceptron w is the best prototype.
+        Of a multiclass perceptron w is the best prototype, of a voting ensemble the members' mean.
         """
         x = item_rows(self.features, self.model, np.array([item]))[0]
         weights = self._feature_weights(item)
@@ -177,6 +177,9 @@ class Influences:
             if item is None:
                 return np.asarray(prototypes.max(axis=0) - prototypes.min(axis=0))
             return np.asarray(prototypes[int(model.scores(self.features, np.array([item]))[0]) - 1])
+        if model.members is not None and model.member_votes is not None:
+            votes = model.member_votes
+            return np.asarray(votes @ model.members[:, :width] / votes.sum())
         return np.zeros(width) if model.weights is None else model.weights
 
     def _item_blocks(self) -> Iterator[IntArray]:

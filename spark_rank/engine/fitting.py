@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rank.engine.landmarks import landmark_root
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec, Params
 from spark_rank.learners import Learner, MPRank
@@ -18,9 +19,6 @@ from spark_rank.learners.kernels import Kernel, scale_gamma
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Ranks = NDArray[np.int64]
-
-# eigenvalues of a kernel matrix below this share of the greatest are noise
-_RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Ranker:
 
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
         """Return the learner's scores, comparable with its thresholds only."""
-        return _finite(self.learner.decision_function(_with_offset(X, offset)))
+        return _finite(self.learner.decision_function(with_offset(X, offset)))
 
     def training_scores(self, sample: Sample) -> Vector:
         """Return the scores of the examples."""
@@ -101,7 +99,7 @@ class Ranker:
 
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks:
         """Return the ranks predicted."""
-        predicted: Ranks = self.learner.predict(_with_offset(X, offset))
+        predicted: Ranks = self.learner.predict(with_offset(X, offset))
         return predicted
 
 
@@ -152,7 +150,7 @@ def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits
         if scale is None:
             raise LearnerError("a learner of ranks needs a rating scale with levels")
         used = sample.part(slice(0, most)) if too_many else sample
-        return Ranker(learner.fit(_with_offset(used.X, used.offset), scale.ranks(used.ratings)))
+        return Ranker(learner.fit(with_offset(used.X, used.offset), scale.ranks(used.ratings)))
     if too_many:
         return _fit_on_landmarks(learner, sample, min(limits.landmarks, most))
     return Scorer(learner.fit(sample.X, sample.ratings, offset=sample.offset))
@@ -169,18 +167,14 @@ def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) 
     kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
     positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
     landmarks = np.ascontiguousarray(X[positions])
-    gram = kernel(landmarks, landmarks)
-    if not np.isfinite(gram.sum()):
-        raise LearnerError("the kernel overflowed: scale the features down")
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > _RANK_TOLERANCE * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept])
+    root = landmark_root(kernel, landmarks)
     linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
     linear.fit(kernel(X, landmarks) @ root, sample.ratings, offset=sample.offset)
     return LandmarkScorer(linear, kernel, landmarks, positions, root)
 
 
-def _with_offset(X: Matrix, offset: Vector | None) -> Matrix:
+def with_offset(X: Matrix, offset: Vector | None) -> Matrix:
+    """Return the features with the offset, if there is one, as a feature more."""
     return X if offset is None else np.column_stack([X, offset])
 
 

@@ -33,7 +33,7 @@ from spark_rank.engine.problems import Problem, ProblemGroup, problem_groups
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import with_training_metrics
 from spark_rank.engine.selection import best_candidate
-from spark_rank.engine.specs import LearnerSpec
+from spark_rank.engine.specs import LearnerSpec, Params
 from spark_rank.engine.together import learn_together
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
@@ -47,6 +47,7 @@ LANDMARKS, CUT_SHORT = "landmarks", "first_ratings"
 NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
 Row = dict[str, Any]
+Fit = Callable[[LearnerSpec, Params | None, Sample, Limits], Fitted]
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,20 @@ def learn_group(group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray) ->
                 yield _head(problem, spec) | columns
 
 
-def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray) -> Row:
-    """Return a model row; whatever goes wrong with one user stays in that user's row."""
+def learn_user(
+    problem: Problem,
+    spec: LearnerSpec,
+    job: LearnJob,
+    item_ids: pa.StringArray,
+    fit_one: Fit = fit,
+) -> Row:
+    """Return a model row; whatever goes wrong with one user stays in that user's row.
+
+    `fit_one` fits the learner to the training part, where there is enough to learn from.
+    """
     row = _head(problem, spec)
     try:
-        return row | _learned_columns(problem, spec, job, item_ids)
+        return row | _learned_columns(problem, spec, job, item_ids, fit_one)
     except LearnerError as error:
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
@@ -116,12 +126,16 @@ def _head(problem: Problem, spec: LearnerSpec) -> Row:
 
 
 def _learned_columns(
-    problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.StringArray
+    problem: Problem,
+    spec: LearnerSpec,
+    job: LearnJob,
+    item_ids: pa.StringArray,
+    fit_one: Fit,
 ) -> Row:
-    obstacle = None if spec.is_baseline else _obstacle(problem, job.min_ratings)
+    obstacle = None if spec.is_baseline else obstacle_to_learning(problem, job.min_ratings)
     known = known_before(problem, spec, fallback=obstacle is not None)
     sample = known.sample(problem)
-    hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits)
+    hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits, fit_one)
     training_scores = fitted.training_scores(sample)
     held_out = known.held_out(problem)
     scores = fitted.scores(*held_out) if len(held_out[0]) else np.empty(0)
@@ -142,7 +156,8 @@ def _if_any(name: str, value: Any) -> Row:
     return {} if value is None else {name: value}
 
 
-def _obstacle(problem: Problem, min_ratings: int) -> str | None:
+def obstacle_to_learning(problem: Problem, min_ratings: int) -> str | None:
+    """Return why nothing can be learned from the user's training part; None if it can."""
     if problem.n_train < min_ratings:
         return TOO_FEW
     ratings = problem.ratings[problem.train]
@@ -150,14 +165,14 @@ def _obstacle(problem: Problem, min_ratings: int) -> str | None:
 
 
 def _fit(
-    spec: LearnerSpec, sample: Sample, obstacle: str | None, limits: Limits
+    spec: LearnerSpec, sample: Sample, obstacle: str | None, limits: Limits, fit_one: Fit
 ) -> tuple[str, Fitted]:
     """Return the hyper-parameters, chosen if they are this user's own, and the fitted learner."""
     if obstacle is not None:
         fallback = ItemOffsetScorer().fit(sample.X, sample.ratings, offset=sample.offset)
         return spec.hyperparameters(limits.scale), Scorer(fallback)
     chosen = best_candidate(spec, sample, limits) if spec.chosen_per_user else None
-    return spec.hyperparameters(limits.scale, chosen), fit(spec, chosen, sample, limits)
+    return spec.hyperparameters(limits.scale, chosen), fit_one(spec, chosen, sample, limits)
 
 
 def _status(

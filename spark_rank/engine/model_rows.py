@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spark_rank.engine.fitting import Fitted, LandmarkScorer, Ranker
 from spark_rank.engine.known import Known
 from spark_rank.engine.problems import Problem
-from spark_rank.learners import MulticlassPerceptron, PRank, RankBoost
+from spark_rank.learners import OAP, MulticlassPerceptron, PRank, RankBoost
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]
@@ -24,7 +24,7 @@ def model_columns(
     training_scores: Vector,
     item_ids: pa.StringArray,
 ) -> Row:
-    """Return the columns from `kernel` to `ranker_alphas`, and `norm`.
+    """Return the columns from `kernel` to `ranker_alphas`, and `norm`; of voting ensembles members.
 
     What was expected of the user goes into the weights, so that only the item offset is left to
     add.
@@ -92,6 +92,9 @@ def _of_ranks(
         return row | {"prototypes": _on_features(learner.coef_, known).ravel()}
     if isinstance(learner, PRank) and (learner.kernel != "linear" or learner.readout == "voted"):
         return row | _supports(learner, problem, item_ids)
+    if isinstance(learner, OAP) and learner.combine != "bpm":
+        rules = learner.member_coef_, learner.member_thresholds_
+        return row | {"members": member_rules(*rules, known), "member_votes": learner.votes()}
     (weights,) = _on_features(learner.coef_[None, :], known)
     return row | {
         "weights": weights[:-1],
@@ -100,6 +103,13 @@ def _of_ranks(
         # an offset is a feature of unknown size: no bound could use the norm
         **({"norm": float(np.linalg.norm(learner.coef_))} if known.offset is None else {}),
     }
+
+
+def member_rules(
+    coef: NDArray[np.float64], thresholds: NDArray[np.float64], known: Known
+) -> Vector:
+    """Return rule after rule: weights on the features and the item offset, thresholds."""
+    return np.column_stack([_on_features(coef, known), thresholds]).ravel()
 
 
 def _on_features(coef: NDArray[np.float64], known: Known) -> NDArray[np.float64]:

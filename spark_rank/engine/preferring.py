@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import RANKINGS
 from spark_rank.engine.batches import build_batch, ragged
+from spark_rank.engine.stored_models import stored_model
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.preference import (
     Counted,
@@ -26,6 +27,7 @@ from spark_rank.preference import (
 )
 
 _SCHEMA = arrow_schema(RANKINGS.columns)
+VOTES, MEMBERS = "votes", "members"
 
 FloatArray = NDArray[np.float64]
 
@@ -48,9 +50,10 @@ def rank_batches(
     """Turn users with ``items, ratings, scores, draw`` into rankings.
 
     `scores` holds every asked learner's scores of the items, one learner after the other; `draw`
-    seeds the user's pivots.
+    seeds the user's pivots. Where members are asked there are the `SCORING_COLUMNS` too.
     """
-    item_ids = open_features(job.files).item_ids
+    features = open_features(job.files)
+    item_ids = features.item_ids
     for batch in batches:
         items, ends = ragged(batch.column("items"))
         ratings, _ = ragged(batch.column("ratings"))
@@ -61,8 +64,13 @@ def rank_batches(
             own = slice(ends[user], ends[user + 1])
             size = ends[user + 1] - ends[user]
             by_learner = scores[score_ends[user] : score_ends[user + 1]].astype(np.float64)
+            by_voter = by_learner.reshape(-1, size) if size else np.empty((1, 0))
+            # who was not learned has no members: the scores of the fallback decide
+            if job.preference == MEMBERS and batch.column("members")[user].is_valid:
+                model = stored_model(batch, user, item_ids)
+                by_voter = model.member_scores(features, items[own])
             row = rank_items(
-                by_learner.reshape(-1, size) if size else np.empty((1, 0)),
+                by_voter,
                 ratings[own].astype(np.float64),
                 np.random.default_rng(int(draws[user])),
                 job,
@@ -82,7 +90,8 @@ def rank_items(
     cut off there is no loss. Undefined is None.
     """
     n_items = scores.shape[1]
-    prefer: Preference = from_votes(scores) if job.preference == "votes" else from_scores(scores[0])
+    of_votes = job.preference in (VOTES, MEMBERS)
+    prefer: Preference = from_votes(scores) if of_votes else from_scores(scores[0])
     counted = Counted(prefer)
     if job.method == "degree":
         order = degree_rank(range(n_items), counted)

@@ -53,11 +53,8 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
     fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
-        # what was skipped for want of data has left nothing that a later run could contradict
-        outdated = (
-            done is not None
-            and (stage.view or "skipped" in done["facts"])
-            and done["fingerprint"] != fingerprint
+        outdated = done is not None and _is_outdated(
+            stage, done, fingerprint, (settings, config.seed, upstream)
         )
         if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
@@ -146,6 +143,18 @@ def _fingerprint(
 ) -> str:
     text = json.dumps([name, seed, settings, inputs, upstream], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_outdated(
+    stage: Stage, done: Record, fingerprint: str, others: tuple[Any, int, Mapping[str, str]]
+) -> bool:
+    """Tell whether a finished stage is to be made anew; `others` are settings, seed, upstream."""
+    if done["fingerprint"] == fingerprint:
+        return False
+    only_inputs = (done["settings"], done["seed"], done["upstream"]) == others
+    # what was skipped for want of data has left nothing that a later run could contradict
+    skipped = "skipped" in done["facts"]
+    return stage.view or skipped or (stage.follows_inputs and only_inputs)
 
 
 def _check_same(

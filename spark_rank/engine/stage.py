@@ -27,7 +27,8 @@ class Stage:
 
     `settings` returns the part of the configuration that decides the stage's result, `inputs`
     what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
-    what other stages left: it is made anew when that has changed.
+    what other stages left: it is made anew when that has changed. A stage that `follows_inputs` is
+    made anew when nothing but these has changed.
     """
 
     name: str
@@ -36,3 +37,4 @@ class Stage:
     needs: Callable[[Config], tuple[str, ...]] = lambda config: ()
     inputs: Callable[[Config, Run], Any] = lambda config, run: None
     view: bool = False
+    follows_inputs: bool = False

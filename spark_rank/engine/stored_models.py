@@ -3,7 +3,8 @@
 This is the contract's formula in one place:
 
 ``score(i) = intercept + offset_weight·offset(i) + weights·x(i) + Σ_j dual_j K(x(support_j), x(i))
-+ Σ base rankers``, or the mean of voting rules' ranks, or the rank of the best prototype.
++ Σ base rankers``, or the mean of voting rules' or members' ranks, or the rank of the best
+prototype.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 
 from spark_rank.engine.batches import ragged
 from spark_rank.features.files import ItemFeatures
-from spark_rank.learners._online import prefix_rank_sums, row_scores
+from spark_rank.learners._online import Rule, prefix_rank_sums, rank_sums, row_scores
 from spark_rank.learners.kernels import Kernel
-from spark_rank.learners.online import read_only
+from spark_rank.learners.online import check_round, read_only
 
 Vector = NDArray[np.float64]
 Items = NDArray[Any]
@@ -32,9 +33,10 @@ SCORING_COLUMNS = (
     "hyperparameters", "kernel", "gamma", "on_rating_scale", "intercept", "offset_weight",
     "excluded_feature", "reviewers", "weights", "support_items", "dual", "thresholds", "votes",
     "prototypes", "ranker_features", "ranker_cuts", "ranker_below", "ranker_alphas",
+    "n_members", "members", "member_votes",
 )  # fmt: skip
 # without any of these a score is intercept + offset_weight·offset + weights·x on shared features
-_BEYOND_LINEAR = ("reviewers", "dual", "prototypes", "ranker_alphas")
+_BEYOND_LINEAR = ("reviewers", "dual", "prototypes", "ranker_alphas", "member_votes")
 _BLOCK = 2**21  # kernel values held at once
 
 
@@ -85,6 +87,8 @@ class StoredModel:
     votes: NDArray[np.int64] | None = None
     prototypes: Vector | None = None
     base_rankers: BaseRankers | None = None
+    members: Vector | None = None
+    member_votes: NDArray[np.int64] | None = None
 
     def scores(self, features: ItemFeatures, items: Items) -> Vector:
         """Return the scores of `items`, in O(d) an item; kernels O(m d), base rankers O(T)."""
@@ -92,6 +96,8 @@ class StoredModel:
         offset = np.asarray(features.offset[items], dtype=np.float64)
         if self.prototypes is not None:
             return self._best_prototypes(X, offset)
+        if self.member_votes is not None:
+            return self._member_means(X, offset)
         if self.votes is not None:
             return self._vote_means(features, X)
         total = np.zeros(len(X)) if self.weights is None else row_products(X, self.weights)
@@ -110,6 +116,25 @@ class StoredModel:
         prototypes = self.prototypes.reshape(-1, extended.shape[1])
         products = np.column_stack([row_products(extended, row) for row in prototypes])
         return products.argmax(axis=1) + 1.0
+
+    def member_scores(self, features: ItemFeatures, items: Items) -> Vector:
+        """Return what every member of an ensemble scores `items`, a row each: O(N d) an item."""
+        assert self.members is not None
+        X = item_rows(features, self, items)
+        extended = np.column_stack([X, np.asarray(features.offset[items], dtype=np.float64)])
+        rules = self.members[:, : extended.shape[1]]
+        return np.vstack([row_products(extended, np.ascontiguousarray(rule)) for rule in rules])
+
+    def _member_means(self, X: Vector, offset: Vector) -> Vector:
+        """Return the mean of the members' ranks by their votes, in O(N (d + k)) a row."""
+        assert self.members is not None
+        assert self.member_votes is not None
+        extended = read_only(np.column_stack([X, offset]))
+        parts = np.hsplit(self.members, [extended.shape[1]])
+        sums = np.empty(len(X), dtype=np.int64)
+        rules = Rule(*map(np.ascontiguousarray, parts))
+        check_round(rank_sums(extended, rules, self.member_votes, sums), extended)
+        return np.asarray(sums / self.member_votes.sum())
 
     def _vote_means(self, features: ItemFeatures, X: Vector) -> Vector:
         assert self.votes is not None
@@ -166,7 +191,7 @@ def linear_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
 
 def has_ranks(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     """Tell which rows predict ranks of their own."""
-    names = ("thresholds", "votes", "prototypes")
+    names = ("thresholds", "votes", "prototypes", "member_votes")
     return np.any([pc.is_valid(batch.column(name)) for name in names], axis=0)
 
 
@@ -212,13 +237,15 @@ def stored_model(batch: pa.RecordBatch, row: int, item_ids: pa.StringArray) -> S
         votes=votes,
         prototypes=_array(one, "prototypes", np.float64),
         base_rankers=_base_rankers(one),
+        **_members(one),
     )
 
 
 def rank_rule(batch: pa.RecordBatch, row: int) -> RankRule:
     """Return how the scores of one row that `has_ranks` become ranks."""
     one = batch.slice(row, 1)
-    means = one.column("votes").null_count == 0 or one.column("prototypes").null_count == 0
+    names = ("votes", "prototypes", "member_votes")
+    means = any(one.column(name).null_count == 0 for name in names)
     return RankRule(None if means else _array(one, "thresholds", np.float64))
 
 
@@ -242,6 +269,15 @@ def _kernel(plain: dict[str, Any]) -> Kernel:
 def _supports(one: pa.RecordBatch, item_ids: pa.StringArray) -> NDArray[np.int64]:
     found = pc.index_in(one.column("support_items").flatten(), value_set=item_ids)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _members(one: pa.RecordBatch) -> dict[str, Any]:
+    members = _array(one, "members", np.float64)
+    n_members = one.column("n_members")[0].as_py()
+    return {
+        "members": None if members is None else members.reshape(n_members, -1),
+        "member_votes": _array(one, "member_votes", np.int64),
+    }
 
 
 def _base_rankers(one: pa.RecordBatch) -> BaseRankers | None:

@@ -226,7 +226,7 @@ def _publish(folder: Path, stem: str, suffix: str, save: Callable[[Path], None])
 
 
 def verified(file: MappedFile, folder: Path) -> Path:
-    """Return the file's path on this node, or raise `FeatureFileError`."""
+    """Return the file's path on this node, or raise `FeatureFileError` if it is another file."""
     path = folder / file.name
     if not path.exists():
         raise FeatureFileError(f"feature file {file.name} is missing on this node")

@@ -1,5 +1,7 @@
 """The learners, by name: one line each makes a learner known to every job, config and report."""
 
+from typing import Any
+
 from spark_rank.learners.base import Learner
 from spark_rank.learners.baselines import ConstantScorer, ItemOffsetScorer
 from spark_rank.learners.mprank import MPRank
@@ -33,11 +35,21 @@ PER_USER: dict[str, type[Learner]] = {
     name: learner for name, learner in REGISTRY.items() if learner is not OAP
 }
 
+# the single learners that ensembles are held against on a sequence, by their read-outs
+RIVALS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
+    "prank": (PRank, {}),
+    "prank_averaged": (PRank, {"readout": "averaged"}),
+    "prank_voted": (PRank, {"readout": "voted"}),
+    "widrow_hoff": (WidrowHoff, {}),
+    "multiclass_perceptron": (MulticlassPerceptron, {}),
+}
+
 __all__ = [
     "BASELINES",
     "OAP",
     "PER_USER",
     "REGISTRY",
+    "RIVALS",
     "ConstantScorer",
     "ItemOffsetScorer",
     "Learner",

@@ -192,6 +192,18 @@ def rank_sums(X: FloatArray, rules: Rule, weights: IntArray, sums: IntArray) -> 
 
 
 @njit(cache=True, nogil=True)
+def rank_counts(X: FloatArray, rules: Rule, counts: IntArray) -> int:
+    """Add to each row of `counts` (m×k) how many of N `rules` predict each rank of that row."""
+    for t in range(X.shape[0]):
+        for j in range(rules.coef.shape[0]):
+            score = dot(rules.coef[j], X[t])
+            if not np.isfinite(score):
+                return t
+            counts[t, predicted_rank(score, rules.thresholds[j]) - 1] += 1
+    return OK
+
+
+@njit(cache=True, nogil=True)
 def prefix_rank_sums(
     values: FloatArray,
     support_coef: FloatArray,

@@ -175,6 +175,13 @@ class OAP(OnlineLearner):
             return ranks_from_scores(self.decision_function(X), self.thresholds_)
         return nearest_rank(*self._rank_sums(X))
 
+    def votes(self) -> IntArray:
+        """Return what each member's rank counts: 1 for bagging, v_j for voted (1 if all are 0)."""
+        correct: IntArray = self._learned("member_correct_")
+        if self.combine != "voted" or not correct.any():
+            return np.ones_like(correct)
+        return correct
+
     def member_scores(self, X: ArrayLike) -> FloatArray:
         """Return ``w_j·x``, one row per row of `X`, one column per member."""
         coef = self._learned("member_coef_")
@@ -214,9 +221,7 @@ class OAP(OnlineLearner):
     def _rank_sums(self, X: ArrayLike) -> tuple[IntArray, int]:
         """Return Σ v_j h_j(x) for every row and Σ v_j, with v_j = 1 for bagging."""
         features = check_examples(X, self._n_features())
-        weights = self.member_correct_
-        if self.combine == "bagging" or not weights.any():
-            weights = np.ones_like(weights)
+        weights = self.votes()
         sums = np.empty(len(features), dtype=np.int64)
         rules = Rule(self.member_coef_, self.member_thresholds_)
         check_round(rank_sums(features, rules, weights, sums), features)

@@ -13,6 +13,7 @@ from spark_rank.metrics.intervals import (
     bootstrap_interval,
     describe,
     t_interval,
+    t_interval_of,
 )
 from spark_rank.metrics.margin import margin_loss
 from spark_rank.metrics.order import ranking
@@ -59,4 +60,5 @@ __all__ = [
     "roc_curve",
     "stability_bound",
     "t_interval",
+    "t_interval_of",
 ]

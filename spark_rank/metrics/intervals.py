@@ -76,13 +76,18 @@ def describe(
 
 def t_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
     """Return Student's interval of the mean, ``mean ± t_{n−1} · sd/√n``: O(n). None if n < 2."""
-    check_level(level)
     sample = defined_values(values)
     n = len(sample)
     if n < 2:
+        check_level(level)
         return None
-    mean = float(sample.mean())
-    reach = float(stdtrit(n - 1, 0.5 + level / 2.0) * sample.std(ddof=1) / np.sqrt(n))
+    return t_interval_of(float(sample.mean()), float(sample.std(ddof=1)), n, level)
+
+
+def t_interval_of(mean: float, sd: float, n: int, level: float = 0.95) -> Interval:
+    """Return Student's interval from the mean and standard deviation of n ≥ 2 values."""
+    check_level(level)
+    reach = float(stdtrit(n - 1, 0.5 + level / 2.0) * sd / np.sqrt(n))
     return Interval(mean - reach, mean + reach)
 
 

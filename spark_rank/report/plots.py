@@ -70,6 +70,25 @@ def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) ->
     return to_svg(figure)
 
 
+def log_curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) -> str:
+    """Return curves over a logarithmic axis, from 0 up."""
+    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+    axes = figure.add_subplot()
+    for curve in curves:
+        axes.plot(
+            curve.x,
+            curve.y,
+            color=COLOURS[curve.position % len(COLOURS)],
+            linewidth=1.8,
+            label=plain(curve.label),
+        )
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0.0)
+    longest = max((curve.x[-1] for curve in curves if curve.x), default=1)
+    dress(axes, title, x_axis, y_axis, (1.0, max(longest, 10.0)))
+    return to_svg(figure)
+
+
 def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
     """Return the distributions over users of one metric, as steps with the means marked."""
     figure = Figure(figsize=(7.2, 3.3), layout="constrained")

@@ -12,6 +12,7 @@ from spark_rank.report import (
     accuracy,
     calibration,
     data_profile,
+    ensembles,
     preference,
     recommendations,
     tuning,
@@ -61,6 +62,15 @@ class RunReport:
         sections = []
         if "tuning" in self.tables:
             sections.append(tuning.tuning_section(self.tables["tuning"]))
+        if "ensemble_curve" in self.tables:
+            sections.append(
+                ensembles.ensembles_section(
+                    self.tables["ensemble_curve"],
+                    self.tables["ensemble_diversity"],
+                    self.tables.get("ensemble_metrics"),
+                    self.records["ensemble"]["settings"],
+                )
+            )
         if "rank" in self.records:
             sections.append(preference.rankings_section(self.records["rank"]))
         if "aggregate" in self.tables:

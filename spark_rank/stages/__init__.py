@@ -4,6 +4,7 @@ from spark_rank.config import Config
 from spark_rank.engine.stage import Stage
 from spark_rank.stages import (
     aggregate,
+    ensemble,
     evaluate,
     experiment,
     features,
@@ -21,8 +22,8 @@ from spark_rank.stages import (
 STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
     for module in (
-        synthesize, ingest, prepare, features, tune, train, evaluate, rank, aggregate,
-        recommend, theorems, experiment, report,
+        synthesize, ingest, prepare, features, tune, train, ensemble, evaluate, rank,
+        aggregate, recommend, theorems, experiment, report,
     )
 }  # fmt: skip
 
@@ -35,6 +36,8 @@ def pipeline(config: Config) -> list[Stage]:
     left_out = {"theorems", "experiment"}
     if config.input.path is not None:
         left_out.add("synthesize")
+    if not config.ensemble.in_pipeline:
+        left_out.add("ensemble")
     if not tune.is_needed(config):
         left_out.add("tune")
     # a document belongs to its query: no other query has left it unseen

@@ -18,7 +18,6 @@ from spark_rank.data.tables import (
     COMPARISON,
     ITEM_FEATURES,
     METRICS,
-    MODELS,
     RATINGS,
     ROC,
     SUMMARY,
@@ -38,6 +37,7 @@ from spark_rank.engine.scoring import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.user_groups import ALL, UserGroups
+from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, recorded_training
 
@@ -47,7 +47,7 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     training = recorded_training(run)
     groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
     measures = _measures(config, training, run)
-    models = run.read(MODELS).withColumn("user_group", groups.column(F.col("n_train")))
+    models = all_models(run).withColumn("user_group", groups.column(F.col("n_train")))
     scored = models.select(*SCORED)
     evaluated = scored.mapInArrow(
         partial(evaluate_batches, measures=measures), ddl(METRICS.columns)
@@ -158,4 +158,6 @@ STAGE = Stage(
     run=evaluate,
     settings=lambda config: config.evaluate,
     needs=lambda config: ("train", "features", "ingest"),
+    inputs=lambda config, run: ensemble_input(run),
+    follows_inputs=True,
 )

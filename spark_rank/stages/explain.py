@@ -16,7 +16,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import RecommendConfig
 from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract
-from spark_rank.data.tables import BLOCKS, ITEMS, MODELS, PANEL, USERS
+from spark_rank.data.tables import BLOCKS, ITEMS, PANEL, USERS
 from spark_rank.engine.explaining import Influences, Pulls
 from spark_rank.engine.learning import APPROXIMATED, LEARNED
 from spark_rank.engine.recommending import (
@@ -31,13 +31,13 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import stored_model
 from spark_rank.errors import ConfigError
 from spark_rank.features.files import ItemFeatures, open_distributed
+from spark_rank.stages.models import all_models
 from spark_rank.stages.recommend import (
     asked_learner,
     item_facts,
     recommend_job,
     scoring_models,
 )
-from spark_rank.stages.training import recorded_training
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]
@@ -209,16 +209,16 @@ def find(config: Config, run: Run, question: Question) -> Case:
     listed = _list_settings(config, run)
     settings = replace(listed, learner=question.learner or listed.learner)
     key = "--learner" if question.learner else "recommend.learner"
-    label = asked_learner(settings, recorded_training(run), key)
+    label = asked_learner(settings, run, key)
     user = F.col("user_id") == question.user_id
     everybody = run.read(BLOCKS)
     blocks = everybody.where(user)
-    block, record = blocks.head(), run.read(MODELS).where(user & (F.col("learner") == label)).head()
+    block, record = blocks.head(), all_models(run).where(user & (F.col("learner") == label)).head()
     if block is None or record is None:
         raise ConfigError(_no_user(run, question.user_id, label))
     if question.item_id is not None:
         _check_item(run, question.item_id)
-    own_model = scoring_models(run.read(MODELS).where(user), label, run)
+    own_model = scoring_models(all_models(run).where(user), label, run)
     wanted = own_model.join(blocks.select("user_id", "items", "bucket"), "user_id")
     files = recommend_job(settings, label, run.spark, run)
     return Case(

@@ -9,23 +9,32 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.schema import TrainConfig
+from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import BLOCKS, MODELS, RANKINGS
-from spark_rank.engine.preferring import RankJob, rank_batches
+from spark_rank.data.tables import BLOCKS, RANKINGS
+from spark_rank.engine.preferring import MEMBERS, VOTES, RankJob, rank_batches
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.errors import ConfigError
 from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.models import all_models, members_of, model_labels
 from spark_rank.stages.training import recorded_training
+
+_REMEDY = (
+    ": bagging and voted store them, bpm with keep_members, in `spark-rank ensemble` for every user"
+)
 
 
 def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's items, ratings and scores together, and order them."""
-    settings, asked = config.rank, asked_learners(config, recorded_training(run))
+    settings, asked = config.rank, asked_learners(config, run)
     files = distribute_files(spark, run)
     job = RankJob(settings.preference, settings.method, settings.top, files)
     candidates = _candidates(run, asked, config.seed)
+    if settings.preference == MEMBERS:
+        models = all_models(run).where(F.col("learner") == asked[0])
+        candidates = candidates.join(models.select("user_id", *SCORING_COLUMNS), "user_id")
     ranked = candidates.mapInArrow(partial(rank_batches, job=job), ddl(RANKINGS.columns))
     rows = run.write(RANKINGS, ranked)
     facts = _facts(run.written(RANKINGS))
@@ -36,22 +45,29 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def asked_learners(config: Config, training: TrainConfig) -> list[str]:
-    """Return the labels of the learners whose scores or votes decide."""
-    labels = [entry.label for entry in training.learners]
-    unknown = [name for name in config.rank.learners if name not in labels]
-    if unknown:
+def asked_learners(config: Config, run: Run) -> list[str]:
+    """Return the labels of the learners whose scores, votes or members decide."""
+    settings, trained = config.rank, [entry.label for entry in recorded_training(run).learners]
+    of_members = settings.preference == MEMBERS
+    labels = members_of(run) if of_members else model_labels(run)
+    unknown = [name for name in settings.learners if name not in labels]
+    if unknown or (of_members and not labels):
+        wanted = repr(unknown[0]) if unknown else "any ensemble"
+        kind = "members" if of_members else "models"
         raise ConfigError(
-            f"rank.learners: the run has no models of {unknown[0]!r}, only of {', '.join(labels)}"
+            f"rank.learners: the run has no {kind} of {wanted}, only of "
+            f"{', '.join(labels) or 'none'}" + (_REMEDY if of_members else "")
         )
-    named = config.rank.learners or (labels if config.rank.preference == "votes" else labels[:1])
-    return sorted(named)
+    by_default = (
+        labels[:1] if of_members else trained if settings.preference == VOTES else trained[:1]
+    )
+    return sorted(settings.learners or by_default)
 
 
 def _candidates(run: Run, asked: list[str], seed: int) -> DataFrame:
     """Return users for whom every asked learner has scores, with their held-out items."""
     scored = (
-        run.read(MODELS)
+        all_models(run)
         .where(F.col("learner").isin(asked) & F.col("test_scores").isNotNull())
         .groupBy("user_id")
         .agg(
@@ -77,9 +93,16 @@ def _facts(rankings: DataFrame) -> dict[str, Any]:
     return {"calls": found[0] or 0, "items": found[1] or 0}
 
 
+def _needs(config: Config) -> tuple[str, ...]:
+    asks_ensemble = config.rank.preference == MEMBERS or not set(config.rank.learners) <= set(
+        trained_labels(config)
+    )
+    return ("train", "prepare", "features", *(("ensemble",) if asks_ensemble else ()))
+
+
 STAGE = Stage(
     name="rank",
     run=rank,
     settings=lambda config: config.rank,
-    needs=lambda config: ("train", "prepare", "features"),
+    needs=_needs,
 )

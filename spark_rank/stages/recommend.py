@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.schema import RecommendConfig, TrainConfig
+from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.schema import RecommendConfig
 from spark_rank.data.blocks import training_part
 from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
@@ -38,7 +39,8 @@ from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.training import rank_scale, recorded_training
+from spark_rank.stages.models import all_models, model_labels, status_of
+from spark_rank.stages.training import rank_scale
 
 _FALLBACK = "item_offset"
 
@@ -48,7 +50,7 @@ Row = dict[str, Any]
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's model and items together, and list what is unseen."""
     settings = config.recommend
-    label = asked_learner(settings, recorded_training(run))
+    label = asked_learner(settings, run)
     job = recommend_job(settings, label, spark, run)
     blocks = run.read(BLOCKS)
     items = item_facts(settings, run, blocks)
@@ -66,7 +68,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     def listed(wave: Wave) -> DataFrame:
         files = [name for part in trained for name in part["files"]
                  if not set(wave.buckets).isdisjoint(part["buckets"])]  # fmt: skip
-        models = scoring_models(run.read_files(MODELS, files), label, run)
+        models = scoring_models(all_models(run, files), label, run)
         lists = partial(recommend_batches, job=job, facts=shared)
         return wanted_columns(models, blocks, wave).mapInArrow(lists, ddl(RECOMMENDATIONS.columns))
 
@@ -94,11 +96,9 @@ def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFram
     return wanted.repartitionById(max(wave.buckets) - min(wave.buckets) + 1, place)
 
 
-def asked_learner(
-    settings: RecommendConfig, training: TrainConfig, key: str = "recommend.learner"
-) -> str:
+def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
     """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = [entry.label for entry in training.learners]
+    labels = model_labels(run)
     name = labels[0] if settings.learner is None else settings.learner
     if name not in labels:
         raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
@@ -120,7 +120,7 @@ def scoring_models(models: DataFrame, label: str, run: Run) -> DataFrame:
     """Return one model for every user in `models`: if it failed, that of the item offset."""
     columns = ("user_id", "status", "reason", *SCORING_COLUMNS)
     own = models.where(F.col("learner") == label).select(*columns)
-    counts = (run.record("train") or {})["facts"]["status"][label]
+    counts = status_of(run, label)
     if not any(status.startswith(FAILED) for status in counts):
         return own
     failures = own.where(F.col("status") == FAILED).select("user_id", "status", "reason")
@@ -199,6 +199,11 @@ def _list_files(config: Config, run: Run) -> dict[str, str]:
     }
 
 
+def _needs(config: Config) -> tuple[str, ...]:
+    of_ensemble = config.recommend.learner not in (None, *trained_labels(config))
+    return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
+
+
 def _deciding_settings(config: Config) -> dict[str, Any]:
     settings = dataclasses.asdict(config.recommend)
     del settings["in_pipeline"]  # who starts the stage decides nothing
@@ -225,6 +230,6 @@ STAGE = Stage(
     name="recommend",
     run=recommend,
     settings=_deciding_settings,
-    needs=lambda config: ("train", "prepare", "features", "ingest"),
+    needs=_needs,
     inputs=_list_files,
 )

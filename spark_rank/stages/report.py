@@ -15,6 +15,9 @@ from spark_rank.data.tables import (
     AGGREGATE,
     BOUNDS,
     COMPARISON,
+    ENSEMBLE_CURVE,
+    ENSEMBLE_DIVERSITY,
+    ENSEMBLE_METRICS,
     METRICS,
     RECOMMENDATIONS,
     ROC,
@@ -34,8 +37,11 @@ from spark_rank.stages.calibration import calibration_points
 FILE = "report/report.html"
 _BINS = 40
 # small tables that are shown where a run has them, and the stages that write the optional ones
-_SHOWN = (SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, AGGREGATE, THEOREMS)
-_OPTIONAL = ("tune", "rank", "aggregate", "recommend", "theorems")
+_SHOWN = (
+    SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
+    AGGREGATE, THEOREMS,
+)  # fmt: skip
+_OPTIONAL = ("tune", "ensemble", "rank", "aggregate", "recommend", "theorems")
 
 
 def report(config: Config, spark: SparkSession, run: Run) -> StageResult:

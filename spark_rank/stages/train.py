@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.config import Config
+from spark_rank.config import Config, TrainConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.learning import FAILED, learn_batches
@@ -49,9 +49,9 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "train: no user has as many ratings as train.targets_min and targets_max ask for"
         )
     counts = status_counts(run.written(MODELS))
-    _check_failures(config, counts, f"{run.in_progress.waves}/{MODELS.table}")
+    check_failures(config.train, counts, f"{run.in_progress.waves}/{MODELS.table}")
     words = ", ".join(
-        f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
+        f"{entry.label}: " + status_in_words(counts[entry.label]) for entry in config.train.learners
     )
     facts = {"status": counts, "waves": wave_facts(waves), "job": job_facts(job)}
     tables = {MODELS.table: rows}
@@ -87,19 +87,21 @@ def _specs(config: Config, run: Run) -> list[LearnerSpec]:
     return [*BASELINE_SPECS, *own]
 
 
-def _check_failures(config: Config, counts: dict[str, dict[str, int]], where: str) -> None:
+def check_failures(settings: TrainConfig, counts: dict[str, dict[str, int]], where: str) -> None:
+    """Raise `TooManyFailuresError` if more users of a learner failed than the settings allow."""
     for learner, by_status in counts.items():
         users = sum(by_status.values())
         failed = sum(n for status, n in by_status.items() if status.startswith(FAILED))
-        if failed > config.train.max_failed_share * users:
+        if failed > settings.max_failed_share * users:
             raise TooManyFailuresError(
-                f"{learner}: {failed:,} of {users:,} users failed ({_in_words(by_status)}), more "
-                f"than train.max_failed_share {config.train.max_failed_share:g} allows; the "
+                f"{learner}: {failed:,} of {users:,} users failed ({status_in_words(by_status)}), "
+                f"more than train.max_failed_share {settings.max_failed_share:g} allows; the "
                 f"columns `reason` and `detail` of the files below {where} say why"
             )
 
 
-def _in_words(by_status: dict[str, int]) -> str:
+def status_in_words(by_status: dict[str, int]) -> str:
+    """Return how many users have each status, for people."""
     return ", ".join(f"{count:,} {status}" for status, count in by_status.items())
 
 

@@ -7,6 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.tables import ENSEMBLE_MODELS
+from spark_rank.engine.ensemble_learning import ensemble_batches
+from spark_rank.engine.ensembles import EnsembleSpec
 from spark_rank.engine.learning import LearnJob, learn_batches
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import Limits
@@ -47,7 +51,10 @@ SPECS = [
     *[LearnerSpec("it", name, offset, {"epochs": 2})
       for name in ("widrow_hoff", "multiclass_perceptron") for offset in (True, False)],
     *BASELINE_SPECS,
+    *[EnsembleSpec("it", "oap", offset, {"combine": combine, "tau": 0.6, "n_members": 5})
+      for combine in ("bpm", "bagging", "voted") for offset in (True, False)],
 ]  # fmt: skip
+WITH_MEMBERS = arrow_schema(ENSEMBLE_MODELS.columns)
 
 
 def learn(
@@ -64,7 +71,13 @@ def learn(
         }
     )
     job = LearnJob(FILES, (spec,), panel or {}, min_ratings=2, margin=1.0, limits=limits)
-    (out,) = learn_batches(iter([blocks]), job, lambda files: features)
+    of_ensemble = isinstance(spec, EnsembleSpec)
+    learn_all = ensemble_batches if of_ensemble else learn_batches
+    (out,) = learn_all(iter([blocks]), job, lambda files: features)
+    # stages read the models of a run as one table, with the columns of members
+    missing = [field for field in WITH_MEMBERS if field.name not in out.schema.names]
+    for field in missing:
+        out = out.append_column(field, pa.nulls(len(out), field.type))
     return out
 
 

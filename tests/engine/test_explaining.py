@@ -37,7 +37,8 @@ def test_parts_add_up_to_the_score(spec: LearnerSpec, features: ItemFeatures) ->
     rows = learn(spec, features, panel={0: 1})
     for number in range(len(USERS)):
         found = influences(rows, number, features)
-        is_sum = found.model.votes is None and found.model.prototypes is None
+        model = found.model
+        is_sum = all(x is None for x in (model.votes, model.prototypes, model.member_votes))
         for item in (0, 7, 20):
             parts = found.parts(item)
             assert bool(parts) == is_sum

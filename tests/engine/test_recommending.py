@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.engine import recommending
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.recommending import (
@@ -38,7 +38,7 @@ SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
 JOB = RecommendJob(FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE), "it", 5, 2, SCALE, 1.0, 5.0)
 SCHEMA = pa.schema(
     [arrow_schema((c,)).field(0) for name in WANTED_COLUMNS
-     for c in (*MODELS.columns, *BLOCKS.columns) if c.name == name and name != "user_id"]
+     for c in (*ENSEMBLE_MODELS.columns, *BLOCKS.columns) if c.name == name and name != "user_id"]
 ).insert(0, pa.field("user_id", pa.string()))  # fmt: skip
 
 

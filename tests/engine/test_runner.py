@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,23 @@ def test_another_configuration_is_refused_and_named(
     with pytest.raises(ConfigError, match="other input"):
         run_stage(stage.stage, make_config(), spark, run)
     assert stage.times == 1
+
+
+def test_a_stage_that_follows_its_inputs_is_made_anew_with_them_alone(
+    spark: SparkSession, run: Run, make_config: MakeConfig
+) -> None:
+    follower, config = Counted(), make_config()
+    stage = replace(follower.stage, follows_inputs=True)
+    for inputs, times in ((None, 1), (None, 1), ("new", 2), ("new", 2)):
+        follower.inputs = inputs
+        run_stage(stage, config, spark, run)
+        assert follower.times == times
+    follower.inputs = "newer"
+    with pytest.raises(ConfigError, match="train_share was 0.5, is 0.7"):
+        run_stage(stage, make_config("prepare.train_share=0.7"), spark, run)
+    with pytest.raises(ConfigError, match="seed 0, not 1"):
+        run_stage(stage, make_config("seed=1"), spark, run)
+    assert follower.times == 2
 
 
 def test_settings_of_other_stages_do_not_matter(

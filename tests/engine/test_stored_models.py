@@ -84,6 +84,15 @@ def value(kernel: str, gamma: float | None, settings: dict[str, Any], a: Any, b:
     return product + gaussian if kernel == "linear+rbf" else gaussian
 
 
+def members_mean(row: dict[str, Any], values: list[float]) -> float:
+    rules = np.reshape(row["members"], (row["n_members"], -1)).tolist()
+    total = 0.0
+    for rule, votes in zip(rules, row["member_votes"], strict=True):
+        score = sum(w * f for w, f in zip(rule, values, strict=False))
+        total += votes * (1 + sum(score >= cut for cut in rule[D + 1 :]))
+    return total / sum(row["member_votes"])
+
+
 def by_the_contract(row: dict[str, Any], features: ItemFeatures, item: int) -> float:
     """Return the score of an item as the contract says, loop by loop."""
     numbers = {name: i for i, name in enumerate(features.item_ids.to_pylist())}
@@ -113,6 +122,8 @@ def by_the_contract(row: dict[str, Any], features: ItemFeatures, item: int) -> f
             cuts = row["thresholds"][rule * (k - 1) : (rule + 1) * (k - 1)]
             total += votes * (1 + sum(score >= cut for cut in cuts))
         return total / sum(row["votes"])
+    if row["member_votes"] is not None:
+        return members_mean(row, [*x(item), offset])
     score = row["intercept"] + row["offset_weight"] * offset
     score += sum(w * f for w, f in zip(row["weights"] or [], x(item), strict=bool(row["weights"])))
     for support, dual in zip(row["support_items"] or [], row["dual"] or [], strict=True):

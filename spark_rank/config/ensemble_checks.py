@@ -1,0 +1,64 @@
+"""Checks of the section `ensemble`, and of who may be asked for models."""
+
+from __future__ import annotations
+
+from spark_rank.config.schema import Config, EnsembleConfig, EnsembleLearnerConfig
+from spark_rank.errors import ConfigError
+from spark_rank.learners import BASELINES, RIVALS
+
+
+def check_ensemble(config: Config, source: str) -> None:
+    """Raise `ConfigError` for what the type of a single key cannot tell."""
+    settings = config.ensemble
+    if not settings.learners:
+        raise ConfigError(f"{source}: ensemble.learners: name at least one ensemble")
+    taken = list(RIVALS) if on_sequence(settings) else [*BASELINES, *trained_labels(config)]
+    for position, entry in enumerate(settings.learners):
+        key = f"{source}: ensemble.learners[{position}]"
+        if entry.label in taken:
+            raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
+        taken.append(entry.label)
+        if entry.kernel != "linear" and not on_sequence(settings):
+            raise ConfigError(
+                f"{key}.kernel: {entry.kernel!r} is for a sequence; every user's members are "
+                "linear: leave it out, or set ensemble.sequence or ensemble.user"
+            )
+    _check_problem(settings, source)
+
+
+def on_sequence(settings: EnsembleConfig) -> bool:
+    """Tell whether one sequence is learned, and not every user."""
+    return settings.sequence is not None or settings.user is not None
+
+
+def trained_labels(config: Config) -> list[str]:
+    """Return the labels of the learners that train learns."""
+    return [entry.label for entry in config.train.learners]
+
+
+def user_ensembles(settings: EnsembleConfig) -> dict[str, EnsembleLearnerConfig]:
+    """Return the ensembles that every user gets, by their labels."""
+    if on_sequence(settings):
+        return {}
+    return {entry.label: entry for entry in settings.learners}
+
+
+def scoring_labels(config: Config) -> list[str]:
+    """Return the labels of all whose models score every user's items."""
+    return [*trained_labels(config), *user_ensembles(config.ensemble)]
+
+
+def _check_problem(settings: EnsembleConfig, source: str) -> None:
+    if settings.sequence is not None and settings.user is not None:
+        raise ConfigError(
+            f"{source}: ensemble.user: ensemble.sequence is set too: leave one of them out"
+        )
+    for key in ("sequence", "user"):
+        value = getattr(settings, key)
+        if value is not None and not value.strip():
+            raise ConfigError(f"{source}: ensemble.{key}: must not be empty; null: every user")
+    if settings.trials > 1 and not on_sequence(settings):
+        raise ConfigError(
+            f"{source}: ensemble.trials: {settings.trials} is for a sequence; every user is "
+            "learned once: set it to 1, or set ensemble.sequence or ensemble.user"
+        )

@@ -1,0 +1,70 @@
+"""Kernels on a budget: the part of a kernel's space that some examples, the landmarks, span.
+
+With K the kernel matrix of the landmarks, ``φ(x) = K^(−1/2) k(x)`` are features whose inner
+products are the kernel's wherever one of the two is a landmark (Nyström). A linear learner on
+them is a kernel machine whose support are the landmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from spark_rank.features.files import MappedFile, publish_array
+from spark_rank.features.sequences import TrialPart
+from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernels import Kernel
+from spark_rank.learners.member_draws import member_keys
+
+# eigenvalues of a kernel matrix below this share of the greatest are noise
+_RANK_TOLERANCE = 1e-10
+_ROWS_AT_ONCE = 4096
+
+Matrix = NDArray[np.float64]
+
+
+def landmark_root(kernel: Kernel, landmarks: Matrix) -> Matrix:
+    """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = kernel(landmarks, landmarks)
+    if not np.isfinite(gram.sum()):
+        raise LearnerError("the kernel overflowed: scale the features down")
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > _RANK_TOLERANCE * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def landmark_features(
+    features: NDArray[Any],
+    parts: Sequence[TrialPart],
+    kernel: Kernel,
+    budget: int,
+    seed: int,
+    folder: Path,
+) -> MappedFile:
+    """Write φ(x) of every example of a sequence into a local folder, `budget` columns.
+
+    The landmarks of a trial are `budget` of its training examples, the first by a hash of seed,
+    trial and place. O(T L²) in all, O(L) memory an example; on one thread, so that no sum depends
+    on how many there are.
+    """
+    width = min(budget, max(part.n_train for part in parts))
+    mapped: Matrix = np.lib.format.open_memmap(
+        folder / "landmarks.npy", mode="w+", dtype=np.float64, shape=(len(features), width)
+    )
+    with threadpool_limits(1):
+        for part in parts:
+            keys = member_keys(seed, -1 - part.trial, np.arange(part.n_train))
+            chosen = np.sort(np.argsort(keys, kind="stable")[:budget])
+            landmarks = np.ascontiguousarray(features[part.start + chosen])
+            root = landmark_root(kernel, landmarks)
+            stop = part.start + part.n_train + part.n_test
+            for start in range(part.start, stop, _ROWS_AT_ONCE):
+                rows = slice(start, min(start + _ROWS_AT_ONCE, stop))
+                mapped[rows, : root.shape[1]] = kernel(features[rows], landmarks) @ root
+    return publish_array(folder, "mapped", mapped)

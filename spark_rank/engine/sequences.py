@@ -1,0 +1,116 @@
+"""Long sequences to learn ensembles from: trials, in their order, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rank.features.sequences import Examples, SequenceFiles, TrialPart
+from spark_rank.learners import OAP
+from spark_rank.learners._online import IntArray
+from spark_rank.learners.base import FloatArray
+from spark_rank.learners.feature_maps import polynomial_features
+from spark_rank.learners.member_draws import member_keys
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A sequence to learn: where its examples are, the number of its draws, whether reordered."""
+
+    number: int
+    part: TrialPart
+    problem: int
+    reordered: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """What learners see of the examples: the files, and whether mapped to terms of degree 2."""
+
+    files: SequenceFiles
+    squared: bool
+
+
+@dataclass(frozen=True)
+class SequenceSpec:
+    """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
+
+    With `keep_members` the rules of the members are stored whatever `combine` is.
+    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view.
+    """
+
+    label: str
+    params: Mapping[str, Any]
+    view: View
+    keep_members: bool
+    kernel: str
+    gamma: float | None
+    hyperparameters: str
+
+
+@dataclass(frozen=True)
+class SequenceJob:
+    """What workers need to know; `user_id` is whose sequence it is, if it is a user's.
+
+    `chunk` is how many examples are held at once; it decides no result.
+    """
+
+    trials: tuple[Trial, ...]
+    specs: tuple[SequenceSpec, ...]
+    n_ranks: int
+    seed: int
+    chunk: int
+    user_id: str | None = None
+
+    def ensemble(self, spec: SequenceSpec, trial: Trial) -> OAP:
+        """Return a fresh ensemble."""
+        return OAP(self.n_ranks, problem=trial.problem, **spec.params)
+
+
+@dataclass(frozen=True)
+class TrialSequence:
+    """The examples of a trial as learners with one view see them."""
+
+    examples: Examples
+    trial: Trial
+    squared: bool
+    seed: int
+
+    def chunks(self, size: int) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Yield features and ranks of at most `size` examples at a time, in their order."""
+        n_train = self.trial.part.n_train
+        for start in range(0, n_train, size):
+            rows = self._rows(start, min(start + size, n_train))
+            yield self._mapped(rows), self.examples.ranks[rows]
+
+    def ranks(self, start: int, stop: int) -> IntArray:
+        """Return the ranks of some rounds."""
+        return np.asarray(self.examples.ranks[self._rows(start, stop)])
+
+    def held_out(self) -> tuple[FloatArray, IntArray]:
+        """Return features and ranks of the test part."""
+        start = self.trial.part.start + self.trial.part.n_train
+        rows = slice(start, start + self.trial.part.n_test)
+        return self._mapped(rows), self.examples.ranks[rows]
+
+    def _rows(self, start: int, stop: int) -> Any:
+        begin = self.trial.part.start
+        if not self.trial.reordered:
+            return slice(begin + start, begin + stop)
+        return begin + self._order[start:stop]
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """Return the examples in the order of a hash of seed, trial and place."""
+        places = np.arange(self.trial.part.n_train)
+        # draws have the numbers of problems from 0 on: these are no ensemble's
+        return np.argsort(member_keys(self.seed, -1 - self.trial.problem, places), kind="stable")
+
+    def _mapped(self, rows: Any) -> FloatArray:
+        found = self.examples.features[rows]
+        return polynomial_features(found) if self.squared else found

@@ -1,0 +1,113 @@
+"""Ensembles in the report: online curves, metrics over trials, diversity and cost of members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from spark_rank.report.page import Cell, Plot, Section, Table
+from spark_rank.report.plots import Curve, log_curves_svg
+
+Rows = Sequence[Mapping[str, Any]]
+
+# read-outs of one run share its curve
+_SAME_CURVE = ("prank_averaged", "prank_voted")
+# beyond these many rounds hardly any user is left: their mean says little of the others
+_LEAST_SHARE = 0.01
+_DIVERSITY_HEADER = [
+    "ensemble", "combined by", "sees an example", "members", "angle", "disagreement", "seen",
+    "updates", "PRank passes",
+]  # fmt: skip
+
+
+def ensembles_section(
+    curve: Rows, diversity: Rows, metrics: Rows | None, settings: Mapping[str, Any]
+) -> Section:
+    """Return curves and tables; `metrics` are there for a sequence only."""
+    if settings["sequence"] is not None:
+        words = "Learned on one sequence; the rivals see what the first ensemble sees."
+    elif settings["user"] is not None:
+        words = f"Learned on the ratings of user {settings['user']}."
+    else:
+        words = "Learned for every user; their accuracy stands with that of the other learners."
+    parts: list[Table | Plot | str] = [words, _curves(curve)]
+    if metrics:
+        parts.append(_metrics_table(metrics))
+    return Section("Ensembles", [*parts, _diversity_table(diversity)])
+
+
+def _curves(curve: Rows) -> Plot:
+    names = [name for name in _in_order(row["learner"] for row in curve) if name not in _SAME_CURVE]
+    drawn = []
+    for position, name in enumerate(names):
+        own = sorted(
+            (row for row in curve if row["learner"] == name), key=lambda r: int(r["round"])
+        )
+        least = _LEAST_SHARE * max(row["samples"] for row in own)
+        shown = [row for row in own if row["samples"] >= least]
+        drawn.append(
+            Curve(name, position, False, [row["round"] for row in shown],
+                  [row["online_loss"] for row in shown])
+        )  # fmt: skip
+    svg = log_curves_svg("Learning on the way", "examples seen", "mean rank loss so far", drawn)
+    ends = ", ".join(f"{c.label} {c.y[-1]:.3f} after {c.x[-1]:,}" for c in drawn if c.y)
+    return Plot(svg, f"Mean rank loss of the predictions up to each example: {ends}.")
+
+
+def _metrics_table(metrics: Rows) -> Table:
+    names = _in_order(row["metric"] for row in metrics if row["mean"] is not None)
+    found = {(row["learner"], row["metric"]): row for row in metrics}
+    best = {name: _best(name, [row for row in metrics if row["metric"] == name]) for name in names}
+    body = [
+        [Cell(learner), *[
+            Cell(_mean(found[learner, name]), best=found[learner, name]["mean"] == best[name])
+            for name in names
+        ]]
+        for learner in _in_order(row["learner"] for row in metrics)
+    ]  # fmt: skip
+    trials = max(row["trials"] for row in metrics)
+    caption = f"Means over {trials} trials" + (", with t intervals." if trials > 1 else ".")
+    return Table(["learner", *names], body, caption)
+
+
+def _diversity_table(diversity: Rows) -> Table:
+    body = [
+        [
+            Cell(row["learner"]),
+            Cell(row["combine"], left=True),
+            Cell("Poisson(1) times" if row["tau"] is None else f"with probability {row['tau']:g}",
+                 left=True),
+            Cell(f"{row['n_members']:,}"),
+            Cell("–" if row["angle"] is None else f"{row['angle']:.2f}°"),
+            Cell("–" if row["disagreement"] is None else f"{100 * row['disagreement']:.1f} %"),
+            Cell(f"{row['presented']:,.1f}"),
+            Cell(f"{row['updates']:,.1f}"),
+            Cell(f"{row['prank_passes']:,}"),
+        ]
+        for row in diversity
+    ]  # fmt: skip
+    caption = (
+        "Angle: between a member and the mean of all. Disagreement: pairs of members that rank a "
+        "held-out item differently. Seen and updates are per member. N members cost N passes of a "
+        "single PRank, in parallel."
+    )
+    return Table(_DIVERSITY_HEADER, body, caption)
+
+
+def _mean(row: Mapping[str, Any]) -> str:
+    if row["mean"] is None:
+        return "–"
+    if row["ci_low"] is None:
+        return f"{row['mean']:.4f}"
+    return f"{row['mean']:.4f} [{row['ci_low']:.4f}, {row['ci_high']:.4f}]"
+
+
+def _best(metric: str, rows: Rows) -> float | None:
+    means = [row["mean"] for row in rows if row["mean"] is not None]
+    choose = max if metric == "exact_rank" else min
+    return choose(means) if means else None
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return every name once, in the order in which they come."""
+    return list(dict.fromkeys(names))

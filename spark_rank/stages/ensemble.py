@@ -1,0 +1,57 @@
+"""ensemble: N PRanks that each see a random part, for every user or on one sequence."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.config.ensemble_checks import on_sequence
+from spark_rank.engine.stage import Stage, StageResult
+from spark_rank.engine.store import Run
+from spark_rank.stages.ensemble_sequence import sequence_ensembles
+from spark_rank.stages.ensemble_users import user_ensembles
+from spark_rank.stages.ingest_inputs import files_of
+
+# keys that decide nothing but how the work is done
+_IRRELEVANT = ("in_pipeline", "groups", "chunk")
+
+
+def ensemble(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Learn the ensembles, their members in parallel."""
+    if on_sequence(config.ensemble):
+        return sequence_ensembles(config, spark, run)
+    return user_ensembles(config, spark, run)
+
+
+def _deciding_settings(config: Config) -> dict[str, Any]:
+    settings = dataclasses.asdict(config.ensemble)
+    return {key: value for key, value in settings.items() if key not in _IRRELEVANT}
+
+
+def _needs(config: Config) -> tuple[str, ...]:
+    if config.ensemble.sequence is not None:
+        return ()
+    if config.ensemble.user is not None:
+        return ("features", "prepare", "ingest")
+    return ("train", "features", "prepare", "ingest")
+
+
+def _inputs(config: Config, run: Run) -> list[list[object]] | None:
+    """Return what tells one sequence from another; None without."""
+    path = config.ensemble.sequence
+    if path is None:
+        return None
+    found = files_of("ensemble.sequence", path, run)
+    return [[info.path, info.size, info.modified_ms] for info in found]
+
+
+STAGE = Stage(
+    name="ensemble",
+    run=ensemble,
+    settings=_deciding_settings,
+    needs=_needs,
+    inputs=_inputs,
+)

@@ -1,0 +1,218 @@
+"""Ensembles on one sequence: members split over tasks, chunks of rounds added up by a reduce."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
+from spark_rank.data.tables import (
+    ENSEMBLE_CURVE,
+    ENSEMBLE_DIVERSITY,
+    ENSEMBLE_METRICS,
+    ENSEMBLE_MODELS,
+)
+from spark_rank.engine.ensembles import CURVE_ROUNDS, split_members
+from spark_rank.engine.member_parts import KEY
+from spark_rank.engine.sequence_learning import (
+    OUTCOME,
+    PART_DDL,
+    RESULT_DDL,
+    Work,
+    sequence_parts,
+    sequence_results,
+)
+from spark_rank.engine.sequence_rivals import RIVAL_DDL, rival_results
+from spark_rank.engine.sequences import SequenceJob, SequenceSpec, View
+from spark_rank.engine.stage import StageResult
+from spark_rank.engine.store import Run
+from spark_rank.errors import InputDataError
+from spark_rank.learners import RIVALS
+from spark_rank.stages.ensemble_sources import Source, sequence_source
+from spark_rank.stages.ensemble_tables import (
+    TRIAL_METRICS,
+    diversity,
+    trial_curves,
+    trial_metrics,
+    write_rows,
+)
+from spark_rank.stages.ensemble_users import oap_params
+
+_SCRATCH = "ensemble"
+_REDUCERS_PER_CORE = 4
+
+Row = dict[str, Any]
+
+
+def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Learn the ensembles on one sequence, and their rivals beside them."""
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
+        source = sequence_source(config, run, Path(folder))
+        for file in source.files:
+            spark.sparkContext.addFile((Path(folder) / file.name).as_uri())
+        job = sequence_job(config, source)
+        results = sequence_models(spark, job, config.ensemble.groups)
+        results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
+        rivals = _rivals(spark, job)
+    found = spark.read.parquet(run.scratch_path(_SCRATCH))
+    names = [column.name for column in OUTCOME]
+    outcomes = _outcomes(job, found.select("trial", "learner", *names).toArrow().to_pylist())
+    failures = {label: text for label, trials in outcomes.items() if (text := _failure(trials))}
+    if failures:
+        label, text = next(iter(failures.items()))
+        raise InputDataError(f"ensemble: {label}: {text}")
+    rows = run.write(ENSEMBLE_MODELS, _models(spark, found, outcomes))
+    tables = _tables(run, config.ensemble, outcomes, rivals)
+    trials = len(job.trials)
+    return StageResult(
+        f"{source.words}, {trials} trial{'s' if trials > 1 else ''}: " + _losses(outcomes),
+        {ENSEMBLE_MODELS.table: rows, **tables},
+        {"failures": {label: text for label, t in rivals.items() if (text := _failure(t))},
+         "n_ranks": job.n_ranks},
+    )  # fmt: skip
+
+
+def sequence_job(config: Config, source: Source) -> SequenceJob:
+    """Return what workers need to know."""
+    settings = config.ensemble
+    specs = tuple(
+        _spec(entry, view, config.seed)
+        for entry, view in zip(settings.learners, source.views, strict=True)
+    )
+    return SequenceJob(
+        source.trials, specs, source.n_ranks, config.seed, settings.chunk, settings.user
+    )
+
+
+def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
+    """Return outcomes of chunks of rounds and, with the last, models; the same for all `groups`."""
+    cores = spark.sparkContext.defaultParallelism
+    problems = len(job.trials) * len(job.specs)
+    wanted = groups or -(-cores // problems)
+    work = [
+        Work(trial, place, first, last)
+        for trial in range(len(job.trials))
+        for place, spec in enumerate(job.specs)
+        for first, last in split_members(spec.params["n_members"], wanted)
+    ]
+    tasks = spark.range(0, len(work), 1, len(work))
+    parts = tasks.mapInArrow(partial(sequence_parts, job=job, work=work), PART_DDL)
+    placed = parts.repartition(_REDUCERS_PER_CORE * cores, *KEY)
+    ordered = placed.sortWithinPartitions(*KEY, "first_member")
+    return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
+
+
+def _spec(entry: EnsembleLearnerConfig, view: View, seed: int) -> SequenceSpec:
+    params = oap_params(entry, seed)
+    of_kernel: Row = {"kernel": entry.kernel}
+    if entry.kernel != "linear":
+        of_kernel |= {"gamma": entry.gamma}
+        of_kernel |= {"degree": entry.degree} if entry.kernel == "poly" else {}
+        of_kernel |= {} if view.squared else {"budget": entry.budget}
+    return SequenceSpec(
+        entry.label, params, view, entry.keep_members, entry.kernel,
+        None if entry.kernel == "linear" else entry.gamma,
+        json.dumps({**params, **of_kernel}, sort_keys=True),
+    )  # fmt: skip
+
+
+def _rivals(spark: SparkSession, job: SequenceJob) -> dict[str, list[Row]]:
+    """Learn the rivals on what the first ensemble sees."""
+    work = [(trial, name) for trial in range(len(job.trials)) for name in RIVALS]
+    tasks = spark.range(0, len(work), 1, len(work))
+    learn = partial(rival_results, job=job, work=work, view=job.specs[0].view)
+    rows = tasks.mapInArrow(learn, RIVAL_DDL).toArrow().to_pylist()
+    return _outcomes(job, rows, RIVALS)
+
+
+def _outcomes(
+    job: SequenceJob, rows: Sequence[Row], labels: Iterable[str] | None = None
+) -> dict[str, list[Row]]:
+    """Put the chunks of every trial together: a row per learner and trial."""
+    names = [spec.label for spec in job.specs] if labels is None else labels
+    return {
+        label: [
+            _trial_outcome(
+                sorted(
+                    (row for row in rows if row["learner"] == label
+                     and row["trial"] == trial.number),
+                    key=lambda row: row["first_round"] or 0,
+                ),
+                trial.number,
+            )
+            for trial in job.trials
+        ]
+        for label in names
+    }  # fmt: skip
+
+
+def _trial_outcome(chunks: Sequence[Row], trial: int) -> Row:
+    failures = [chunk["failure"] for chunk in chunks if chunk["failure"] is not None]
+    if failures:
+        return {"trial": trial, "failure": failures[0], "rounds": [], "losses": [],
+                **dict.fromkeys(TRIAL_METRICS)}  # fmt: skip
+    losses: list[int] = []
+    total = done = 0
+    for chunk in chunks:
+        assert chunk["first_round"] == done
+        losses += [total + loss for loss in chunk["losses"]]
+        total, done = total + chunk["total"], done + chunk["n_rounds"]
+    rounds = CURVE_ROUNDS[: len(losses)].tolist()
+    grid = list(losses)
+    if rounds[-1] != done:  # the curve ends where the sequence does
+        rounds, losses = [*rounds, done], [*losses, total]
+    last = {name: chunks[-1][name] for name in TRIAL_METRICS if name != "online_loss"}
+    return {"trial": trial, "failure": None, "rounds": rounds, "losses": losses, "grid": grid,
+            "online_loss": total / done, **last}  # fmt: skip
+
+
+def _failure(trials: Sequence[Row]) -> str | None:
+    failed = [trial for trial in trials if trial["failure"] is not None]
+    return f"trial {failed[0]['trial']}: {failed[0]['failure']}" if failed else None
+
+
+def _models(spark: SparkSession, found: DataFrame, outcomes: dict[str, list[Row]]) -> DataFrame:
+    """Return the last chunks' models, with the curve of all chunks."""
+    curves = pa.table({
+        "learner": [label for label, trials in outcomes.items() for _ in trials],
+        "trial": pa.array([t["trial"] for each in outcomes.values() for t in each], pa.int32()),
+        "online_loss": [t["online_loss"] for each in outcomes.values() for t in each],
+        "curve": pa.array([t["grid"] for each in outcomes.values() for t in each],
+                          pa.list_(pa.int64())),
+    })  # fmt: skip
+    last = found.where(F.col("status").isNotNull()).drop("online_loss", "curve")
+    joined = last.join(spark.createDataFrame(curves), ["learner", "trial"])
+    return joined.select(*[column.name for column in ENSEMBLE_MODELS.columns])
+
+
+def _tables(
+    run: Run, settings: EnsembleConfig, outcomes: dict[str, list[Row]],
+    rivals: dict[str, list[Row]],
+) -> dict[str, int]:  # fmt: skip
+    everyone = {**rivals, **outcomes}
+    models = run.written(ENSEMBLE_MODELS)
+    found = {
+        ENSEMBLE_CURVE: trial_curves(everyone, settings.confidence),
+        ENSEMBLE_METRICS: trial_metrics(everyone, settings.confidence),
+        ENSEMBLE_DIVERSITY: diversity(models, settings.learners),
+    }
+    return {table.table: write_rows(run, table, rows) for table, rows in found.items()}
+
+
+def _losses(outcomes: dict[str, list[Row]]) -> str:
+    """Return the mean rank loss of every ensemble, on the test part or else on the way."""
+    words = []
+    for label, trials in outcomes.items():
+        metric = "rank_loss" if trials[0]["rank_loss"] is not None else "online_loss"
+        mean = sum(trial[metric] for trial in trials) / len(trials)
+        words.append(f"{label} {metric} {mean:.4f}")
+    return ", ".join(words)

@@ -1,0 +1,144 @@
+"""Where a sequence comes from: a Parquet file, or one user's ratings with the run's features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.config.schema import EnsembleLearnerConfig
+from spark_rank.data.tables import BLOCKS
+from spark_rank.engine.ensemble_learning import BLOCK
+from spark_rank.engine.ensembles import problem_number
+from spark_rank.engine.fitting import with_offset
+from spark_rank.engine.known import known_before
+from spark_rank.engine.landmarks import landmark_features
+from spark_rank.engine.learning import LearnJob
+from spark_rank.engine.problems import Problem, problems
+from spark_rank.engine.sequences import Trial, View
+from spark_rank.engine.store import Run
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.features.files import MappedFile, open_distributed
+from spark_rank.features.sequences import (
+    SequenceFiles,
+    TrialPart,
+    as_files,
+    read_sequence,
+    sequence_facts,
+    write_sequence,
+)
+from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernels import Kernel
+from spark_rank.stages.ensemble_users import spec_of
+from spark_rank.stages.ingest_inputs import files_of
+from spark_rank.stages.training import learn_job
+
+
+@dataclass(frozen=True)
+class Source:
+    """A sequence as files in a local folder; `views` are what each ensemble sees of it."""
+
+    trials: tuple[Trial, ...]
+    views: tuple[View, ...]
+    n_ranks: int
+    words: str
+
+    @property
+    def files(self) -> list[MappedFile]:
+        """Return the files, each once."""
+        every = [file for view in self.views for file in (view.files.features, view.files.ranks)]
+        return list(dict.fromkeys(every))
+
+
+def sequence_source(config: Config, run: Run, folder: Path) -> Source:
+    """Write the sequence that the settings name into a local folder."""
+    return _user(config, run, folder) if config.ensemble.user else _parquet(config, run, folder)
+
+
+def _parquet(config: Config, run: Run, folder: Path) -> Source:
+    settings = config.ensemble
+    assert settings.sequence is not None
+    key = f"ensemble.sequence: {settings.sequence}"
+    paths = [info.path for info in files_of("ensemble.sequence", settings.sequence, run)]
+    for path in paths:
+        if run.files.head(path, 4) != b"PAR1":
+            raise InputDataError(f"{key}: {path} is not a Parquet file")
+    table = read_sequence(run.spark, paths, key)
+    facts = sequence_facts(table, key)
+    if len(facts.parts) > 1 and settings.trials > 1:
+        raise ConfigError(
+            f"ensemble.trials: {settings.trials} orders of {len(facts.parts)} trials that the "
+            "column `trial` tells apart already: set it to 1"
+        )
+    files = write_sequence(table, facts, folder)
+    if len(facts.parts) > 1:
+        trials = tuple(Trial(part.trial, part, part.trial, False) for part in facts.parts)
+    else:
+        trials = repeated(facts.parts[0], settings.trials, 0)
+    views = [_view(entry, files, trials, config.seed, folder) for entry in settings.learners]
+    return Source(trials, tuple(views), facts.n_ranks, f"{facts.n_examples:,} examples")
+
+
+def repeated(part: TrialPart, times: int, problem: int) -> tuple[Trial, ...]:
+    """Return so many trials of the same examples; all but the first in an order of their own."""
+    return tuple(Trial(n + 1, part, problem + n, n > 0) for n in range(times))
+
+
+def _user(config: Config, run: Run, folder: Path) -> Source:
+    settings = config.ensemble
+    specs = [spec_of(entry, config.seed) for entry in settings.learners]
+    job = learn_job(config.train, specs, run.spark, run)
+    assert job.limits.scale is not None
+    problem = _problem(job, config.ensemble.user or "", run)
+    ranks = job.limits.scale.ranks(problem.ratings)
+    files: dict[bool, SequenceFiles] = {}
+    for spec in specs:
+        if spec.item_offset not in files:
+            X = with_offset(problem.X, known_before(problem, spec).offset)
+            files[spec.item_offset] = as_files(X, ranks, folder)
+    part = TrialPart(1, 0, problem.n_train, len(ranks) - problem.n_train)
+    trials = repeated(part, settings.trials, problem_number(problem.user_id))
+    views = [
+        _view(entry, files[entry.item_offset], trials, config.seed, folder)
+        for entry in settings.learners
+    ]
+    words = f"{len(ranks):,} ratings of user {problem.user_id}"
+    return Source(trials, tuple(views), job.limits.scale.n_ranks, words)
+
+
+def _problem(job: LearnJob, user_id: str, run: Run) -> Problem:
+    blocks = run.read(BLOCKS).where(F.col("user_id") == user_id)
+    block = blocks.select(*[column.name for column in BLOCK]).toArrow().combine_chunks()
+    if len(block) == 0:
+        raise ConfigError(
+            f"ensemble.user: the run has no user {user_id!r}: the table `users` has the ids, and "
+            "prepare.filters may have left the user out"
+        )
+    (problem,) = problems(block.to_batches()[0], open_distributed(job.files), job.panel)
+    return problem
+
+
+def _view(
+    entry: EnsembleLearnerConfig,
+    files: SequenceFiles,
+    trials: Sequence[Trial],
+    seed: int,
+    folder: Path,
+) -> View:
+    """Return what an ensemble sees: the features, their terms of degree 2, or landmarks."""
+    if entry.kernel == "linear":
+        return View(files, squared=False)
+    if entry.kernel == "poly" and entry.degree == 2 and entry.gamma == 1.0:
+        return View(files, squared=True)
+    kernel = Kernel(entry.kernel, entry.gamma, entry.degree, 1.0)
+    parts = list(dict.fromkeys(trial.part for trial in trials))
+    features = np.load(folder / files.features.name, mmap_mode="r")
+    try:
+        mapped = landmark_features(features, parts, kernel, entry.budget, seed, folder)
+    except LearnerError as error:
+        raise InputDataError(f"ensemble: {entry.label}: {error}") from None
+    return View(replace(files, features=mapped), squared=False)

@@ -1,0 +1,85 @@
+"""Ensembles for every user: (user bucket × member group) partitions, added up by a reduce."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rank.config import Config
+from spark_rank.config.schema import EnsembleLearnerConfig
+from spark_rank.data.contracts import ddl
+from spark_rank.data.tables import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
+from spark_rank.engine.ensemble_learning import (
+    USER_PART_DDL,
+    combine_batches,
+    ensemble_batches,
+    part_batches,
+)
+from spark_rank.engine.ensembles import EnsembleSpec
+from spark_rank.engine.learning import LearnJob
+from spark_rank.engine.session import runtime_setting
+from spark_rank.engine.stage import StageResult
+from spark_rank.engine.store import Run
+from spark_rank.stages.ensemble_tables import diversity, user_curve, write_rows
+from spark_rank.stages.train import check_failures, status_counts, status_in_words
+from spark_rank.stages.training import learn_job, recorded_training, target_blocks
+
+_MODELS_DDL = ddl(ENSEMBLE_MODELS.columns)
+
+
+def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Learn the ensembles of the users that train has learned, from the same training parts."""
+    training = recorded_training(run)
+    specs = [spec_of(entry, config.seed) for entry in config.ensemble.learners]
+    job = learn_job(training, specs, spark, run)
+    blocks = target_blocks(training, run.read(BLOCKS))
+    groups = config.ensemble.groups or 1
+    # as in training: a task per bucket at least, whatever the sizes of the files
+    tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
+    with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
+        rows = run.write(ENSEMBLE_MODELS, ensemble_models(blocks, job, groups, tasks))
+    models = run.written(ENSEMBLE_MODELS)
+    counts = status_counts(models)
+    check_failures(training, counts, run.draft_path(ENSEMBLE_MODELS.table))
+    tables = {
+        ENSEMBLE_CURVE: user_curve(models, config.ensemble.confidence),
+        ENSEMBLE_DIVERSITY: diversity(models, config.ensemble.learners),
+    }
+    return StageResult(
+        ", ".join(f"{label}: {status_in_words(found)}" for label, found in counts.items()),
+        {
+            ENSEMBLE_MODELS.table: rows,
+            **{table.table: write_rows(run, table, found) for table, found in tables.items()},
+        },
+        {"status": counts},
+    )
+
+
+def ensemble_models(blocks: DataFrame, job: LearnJob, groups: int, tasks: int) -> DataFrame:
+    """Return rows of `ensemble_models`, the same whatever the number of groups and tasks."""
+    if groups == 1:
+        return blocks.mapInArrow(partial(ensemble_batches, job=job), _MODELS_DDL)
+    # every group reads the blocks anew: they are small, and need not be shuffled
+    parts = [
+        blocks.mapInArrow(partial(part_batches, job=job, group=group, groups=groups), USER_PART_DDL)
+        for group in range(groups)
+    ]
+    together = reduce(DataFrame.unionByName, parts).repartition(tasks, "problem")
+    placed = together.sortWithinPartitions("problem", "learner", "first_member")
+    return placed.mapInArrow(partial(combine_batches, job=job), _MODELS_DDL)
+
+
+def spec_of(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:
+    """Return an ensemble as workers take it."""
+    return EnsembleSpec(
+        entry.label, "oap", entry.item_offset, params=oap_params(entry, seed),
+        keep_members=entry.keep_members,
+    )  # fmt: skip
+
+
+def oap_params(entry: EnsembleLearnerConfig, seed: int) -> dict[str, Any]:
+    """Return OAP's hyper-parameters but for ranks and problem."""
+    names = ("combine", "sampling", "tau", "n_members")
+    return {**{name: getattr(entry, name) for name in names}, "seed": seed}
