@@ -32,7 +32,7 @@ def landmark_root(kernel: Kernel, landmarks: Matrix) -> Matrix:
     """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³)."""
     with np.errstate(over="ignore", invalid="ignore"):
         gram = kernel(landmarks, landmarks)
-    if not np.isfinite(gram.sum()):
+    if not np.isfinite(gram).all():
         raise LearnerError("the kernel overflowed: scale the features down")
     values, vectors = np.linalg.eigh(gram)
     kept = values > _RANK_TOLERANCE * values[-1]

@@ -36,6 +36,7 @@ _BYTES = {
     "test_counts": np.int64, "rules": np.float64,
 }  # fmt: skip
 _SUMS = tuple(field.name for field in fields(PartialSums) if field.name in _BYTES)
+_INT32 = 2**31
 _STEPS = ("coef_steps", "steps")
 # sums over members at every round that a way of combining them does not look at
 _UNREAD = {
@@ -124,7 +125,9 @@ def as_row(problem: str, learner: str, part: MemberPart) -> Row:
         values = getattr(part.sums if name in _SUMS else part, name)
         if name in _STEPS:
             values = np.frexp(values)[1]
-        arrays[name] = np.ascontiguousarray(values, dtype=kind).tobytes()
+        # nearly always: half of what travels
+        narrow = name == "thresholds" and np.abs(values).max(initial=0) < _INT32
+        arrays[name] = np.ascontiguousarray(values, np.int32 if narrow else kind).tobytes()
     return {
         "problem": problem,
         "learner": learner,
@@ -139,13 +142,17 @@ def as_row(problem: str, learner: str, part: MemberPart) -> Row:
 def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
     """Return the part that `as_row` made a row of."""
     arrays: dict[str, NDArray[Any]] = {
-        name: np.frombuffer(row[name], kind) for name, kind in _BYTES.items()
+        name: np.frombuffer(row[name], kind)
+        for name, kind in _BYTES.items()
+        if name != "thresholds"
     }
     for name in _STEPS:
         arrays[name] = np.ldexp(1.0, arrays[name].astype(np.int64) - 1)
     arrays["ranks"] = arrays["ranks"].astype(np.int64)
     width = n_ranks - 1
-    arrays["thresholds"] = arrays["thresholds"].reshape(-1, width)
+    narrow = len(row["thresholds"]) == 4 * width * row["n_rounds"]
+    thresholds = np.frombuffer(row["thresholds"], np.int32 if narrow else np.int64)
+    arrays["thresholds"] = thresholds.astype(np.int64).reshape(-1, width)
     arrays["test_counts"] = arrays["test_counts"].reshape(-1, n_ranks)
     sums = PartialSums(
         row["n_members"], row["first_round"], **{name: arrays.pop(name) for name in _SUMS}

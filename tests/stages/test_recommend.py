@@ -153,7 +153,8 @@ def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> Non
         MODELS.schema(),
     )
     status = {"one": {"learned": 1, "failed: numeric_failure": 1, "failed: unexpected_error": 1}}
-    run: Any = SimpleNamespace(record=lambda stage: {"facts": {"status": status}})
+    records = {"train": {"facts": {"status": status}}}
+    run: Any = SimpleNamespace(record=records.get)
     names = ("user_id", "status", "reason", "intercept", "offset_weight", "weights")
     rows = scoring_models(table, "one", run).select(*names).collect()
     found = {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows}
