@@ -1,0 +1,79 @@
+"""Curves and pictures of experiments: what is drawn, and what the words for it say."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from spark_rank.experiments import EXPERIMENTS
+from spark_rank.experiments.frame import Curve
+from spark_rank.experiments.prank_ellipses import POINT_METRICS, REGION
+from spark_rank.report import experiments
+from spark_rank.report.ellipses import ellipses
+from spark_rank.report.experiments import Outcome, experiment_section
+from spark_rank.report.page import Plot
+
+
+def summary_rows(methods: dict[str, float], places: Sequence[float]) -> list[dict[str, Any]]:
+    return [
+        {
+            "experiment": "e", "part": "all", "metric": "loss", "method": method, "x": x, "n": 3,
+            "undefined": 0, "mean": level / x, "sd": 0.1, "ci_low": level / x - 0.1,
+            "ci_high": level / x + 0.1, "published": None, "published_low": None,
+            "published_high": None, "difference": None, "differs": None, "source": None,
+        }
+        for method, level in methods.items()
+        for x in places
+    ]  # fmt: skip
+
+
+def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:
+    experiment = dataclasses.replace(EXPERIMENTS["prank_synthetic"], curves=(curve,))
+    monkeypatch.setattr(experiments, "EXPERIMENTS", {"e": experiment})
+    record = {
+        "settings": {"name": "e"},
+        "facts": {"data": {}, "missing": [], "units": 3, "chosen": None, "timings": []},
+    }
+    rows = summary_rows({"one": 8.0, "two": 4.0, "three": 2.0}, [1.0, 2.0, 4.0])
+    section = experiment_section(Outcome(record, [], rows, []))
+    return [part for part in section.parts if isinstance(part, Plot)]
+
+
+def test_a_curve_shows_all_methods_unless_it_names_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    (plot,) = plots(monkeypatch, Curve("loss", "Loss", "round", "loss"))
+    assert plot.alt.endswith("at the end: one 2, two 1, three 0.5.")
+    (plot,) = plots(
+        monkeypatch, Curve("loss", "L", "round", "loss", methods=("three", "one", "no"))
+    )
+    assert plot.alt.endswith("at the end: three 0.5, one 2.")
+    assert "two" not in plot.svg.replace("two-", "")
+
+
+def test_a_curve_begins_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = plots(monkeypatch, Curve("loss", "L", "round", "loss", log_x=True))
+    (later,) = plots(monkeypatch, Curve("loss", "L", "round", "loss", log_x=True, x_from=2.0))
+    assert whole.alt == later.alt
+    assert whole.svg != later.svg
+    assert plots(monkeypatch, Curve("loss", "L", "round", "loss", x_from=9.0)) == []
+
+
+def test_the_picture_of_the_ellipses_names_its_methods() -> None:
+    points = [(-0.5, 0.0, 1.0), (0.5, 0.5, 2.0)]
+    rows = [
+        {"method": "training set", "metric": metric, "x": float(place), "value": point[column]}
+        for place, point in enumerate(points)
+        for column, metric in enumerate(POINT_METRICS)
+    ]
+    for method in ("A", "B"):
+        rows += [
+            {"method": method, "metric": REGION, "x": float(cell), "value": 1.0 + cell % 5}
+            for cell in range(100)
+        ]
+    rows.append({"method": "A", "metric": "rank loss", "x": None, "value": 0.5})
+    (plot,) = ellipses(rows)
+    assert "predicted by A, B" in plot.alt
+    assert ellipses(rows)[0].svg == plot.svg
+    assert plot.svg.count("<image") == 2
