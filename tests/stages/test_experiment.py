@@ -15,6 +15,7 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS
+from spark_rank.experiments.data_sets import MOVIELENS_1M
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.stages import experiment, experiment_report
 from spark_rank.stages.reproduce import check_configs, reproduce_with
@@ -40,7 +41,8 @@ def make(tmp_path: Path) -> Make:
 @pytest.fixture
 def movielens(tmp_path: Path) -> RatingSet:
     """Write generated ratings as MovieLens-1M's file, and return them."""
-    data = generated_ratings(20, 16)
+    # draws know data sets by their names: the one that the reader gives
+    data = replace(generated_ratings(20, 16), name=MOVIELENS_1M.name)
     (tmp_path / "ml-1m").mkdir()
     lines = [
         f"{data.user_ids[user]}::{data.item_ids[item]}::{rating:g}::978300760"
