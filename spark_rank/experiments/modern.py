@@ -249,8 +249,7 @@ EXPERIMENT = Experiment(
         "NDCG and precision are of the ten best of a user's held-out ratings, not of all items.",
         "ALS, item-kNN and SVD++ are compiled here; they are the objectives of MLlib's and "
         "scikit-surprise's.",
-        "Grids are small; the settings of SVRank, WH and linear MPRank that were chosen are the "
-        "last ones of theirs.",
+        "Grids are small, and some of the settings chosen are the first or the last of theirs.",
         "Reviewers as features show their training ratings only, and there is no item offset.",
     ),
     explanations=(
