@@ -105,7 +105,8 @@ def test_a_pilot_runs_first_and_its_choice_is_used(
         assert rows(many, table) == rows(single, table) != []
     facts = (many.record("experiment") or {})["facts"]
     assert facts["missing"] == ["Jester: jester/jester-data-1.csv (Jester)"]
-    study = study_of("mprank_table1", settings, {"MovieLens": movielens})
+    named = replace(movielens, name="MovieLens-1M")  # its draws are those of the data set's name
+    study = study_of("mprank_table1", settings, {"MovieLens": named})
     pilot = EXPERIMENTS["mprank_table1"].pilot
     assert pilot is not None
     trials = [r for unit in pilot.units(study) for r in pilot.run_unit(study, unit)]
