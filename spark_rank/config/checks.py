@@ -8,13 +8,16 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from spark_rank.config.run_ids import check_run_id
 from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig, TrainConfig
 from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
 from spark_rank.learners.errors import LearnerError
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+# user and password before the host, which would go into every record and message
+_WITH_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
+_LONGEST_LABEL = 60
 _MAX_GROUPS = 50
 _MAX_GRID = 1000
 _GLOB_SIGNS = "*?[]{}"
@@ -23,11 +26,7 @@ _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
 def check_config(config: Config, source: str) -> None:
     """Raise `ConfigError` for what the type of a single key cannot tell."""
-    if not _RUN_ID.fullmatch(config.run_id):
-        raise ConfigError(
-            f"{source}: run_id: {config.run_id!r} must be 1 to 100 letters, digits, '.', '_' "
-            "or '-', starting with a letter or digit"
-        )
+    check_run_id(config.run_id, f"{source}: run_id")
     if not config.store.strip():
         raise ConfigError(f"{source}: store: must not be empty: give a directory")
     if any(sign in config.store for sign in _GLOB_SIGNS):
@@ -35,6 +34,7 @@ def check_config(config: Config, source: str) -> None:
             f"{source}: store: {config.store!r} has one of the signs {' '.join(_GLOB_SIGNS)}, "
             "which Spark reads as a pattern: name a directory without"
         )
+    _check_paths(config, source)
     _check_input(config, source)
     _check_prepare(config.prepare, source)
     _check_features(config, source)
@@ -44,6 +44,25 @@ def check_config(config: Config, source: str) -> None:
     _check_evaluate(config, source)
     _check_rank(config, source)
     _check_recommend(config, source)
+
+
+def _check_paths(config: Config, source: str) -> None:
+    paths = {
+        "store": config.store,
+        "input.path": config.input.path,
+        "input.titles": config.input.titles,
+        "input.dictionaries_from": config.input.dictionaries_from,
+        "synthesize.path": config.synthesize.path,
+        "features.given": config.features.given,
+        "recommend.include_from": config.recommend.include_from,
+        "recommend.exclude_from": config.recommend.exclude_from,
+    }
+    for key, path in paths.items():
+        if path is not None and _WITH_LOGIN.match(path):
+            raise ConfigError(
+                f"{source}: {key}: holds a password: paths are shown and recorded, so give it as "
+                "a setting of the file system below 'spark:'"
+            )
 
 
 def _check_input(config: Config, source: str) -> None:
@@ -178,6 +197,10 @@ def _check_learners(learners: list[LearnerConfig], source: str) -> None:
     labels = list(BASELINES)
     for position, entry in enumerate(learners):
         key = f"{source}: train.learners[{position}]"
+        if not 1 <= len(entry.label.strip()) <= len(entry.label) <= _LONGEST_LABEL:
+            raise ConfigError(
+                f"{key}.name: must be 1 to {_LONGEST_LABEL} characters, not only spaces"
+            )
         if entry.label in labels:
             raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
         labels.append(entry.label)

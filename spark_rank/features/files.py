@@ -166,14 +166,14 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
     if files.pool is not None:
         # compiled functions take plain arrays: views of the mapped ones
         arrays: dict[str, Any] = {
-            name: np.asarray(np.load(paths[file], mmap_mode="r"))
+            name: np.asarray(np.load(paths[file], mmap_mode="r", allow_pickle=False))
             for name, file in files.pool.arrays().items()
         }
         pool = ReviewerPool(**arrays, size=files.pool.size, seed=files.pool.seed)
     return ItemFeatures(
-        np.load(paths[files.matrix], mmap_mode="r"),
-        np.load(paths[files.offset], mmap_mode="r"),
-        np.load(paths[files.prior], mmap_mode="r"),
+        np.load(paths[files.matrix], mmap_mode="r", allow_pickle=False),
+        np.load(paths[files.offset], mmap_mode="r", allow_pickle=False),
+        np.load(paths[files.prior], mmap_mode="r", allow_pickle=False),
         item_ids,
         pool,
     )
