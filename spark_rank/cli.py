@@ -11,6 +11,8 @@ from typing import Any
 
 import spark_rank
 from spark_rank.errors import SparkRankError
+from spark_rank.redaction import redact
+from spark_rank.visible import visible
 
 DEFAULT_CONFIG = "conf/default.yaml"
 INTERRUPTED = 130
@@ -245,7 +247,7 @@ def _guarded(action: Callable[[], int]) -> int:
     try:
         return action()
     except SparkRankError as error:
-        print(f"spark-rank: {error}", file=sys.stderr)
+        _say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         print(
@@ -254,9 +256,14 @@ def _guarded(action: Callable[[], int]) -> int:
         )
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort names the error and its place
-        traceback.print_exc()
-        print(f"spark-rank: {type(error).__name__}: {_first_line(error)}", file=sys.stderr)
+        print(redact(traceback.format_exc()), file=sys.stderr)
+        _say(f"{type(error).__name__}: {_first_line(error)}")
         return 1
+
+
+def _say(problem: str) -> None:
+    """Print one line: what stands in a file's name or first line steers no terminal."""
+    print(f"spark-rank: {visible(redact(problem))}", file=sys.stderr)
 
 
 def _first_line(error: Exception) -> str:

@@ -14,6 +14,7 @@ from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
 from spark_rank.learners.errors import LearnerError
+from spark_rank.visible import visible
 
 # user and password before the host, which would go into every record and message
 _WITH_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
@@ -31,8 +32,8 @@ def check_config(config: Config, source: str) -> None:
         raise ConfigError(f"{source}: store: must not be empty: give a directory")
     if any(sign in config.store for sign in _GLOB_SIGNS):
         raise ConfigError(
-            f"{source}: store: {config.store!r} has one of the signs {' '.join(_GLOB_SIGNS)}, "
-            "which Spark reads as a pattern: name a directory without"
+            f"{source}: store: {visible(config.store, 60)!r} has one of the signs "
+            f"{' '.join(_GLOB_SIGNS)}, which Spark reads as a pattern: name a directory without"
         )
     _check_paths(config, source)
     _check_input(config, source)
@@ -70,7 +71,8 @@ def _check_input(config: Config, source: str) -> None:
     for name in settings.columns:
         if name not in _INPUT_COLUMNS:
             raise ConfigError(
-                f"{source}: unknown key 'input.columns.{name}' ({suggestion(name, _INPUT_COLUMNS)})"
+                f"{source}: unknown key 'input.columns.{visible(name, 60)}' "
+                f"({suggestion(name, _INPUT_COLUMNS)})"
             )
     low, high = settings.rating_min, settings.rating_max
     if low is not None and high is not None and not low < high:
@@ -79,7 +81,8 @@ def _check_input(config: Config, source: str) -> None:
         )
     if len(settings.separator) != 1:
         raise ConfigError(
-            f"{source}: input.delimiter: {settings.delimiter!r} must be a single character"
+            f"{source}: input.delimiter: {visible(settings.delimiter, 60)!r} must be a single "
+            "character"
         )
     for name in ("user", "item", "rating"):
         if name in settings.columns and settings.columns[name] is None:
@@ -137,8 +140,8 @@ def _check_spark(config: Config, source: str) -> None:
     for name in config.spark:
         if not name.startswith("spark."):
             raise ConfigError(
-                f"{source}: spark.{name}: Spark settings go by their full names: "
-                f"'spark.{name}' below 'spark:'"
+                f"{source}: spark.{visible(name, 60)}: Spark settings go by their full names: "
+                f"'spark.{visible(name, 60)}' below 'spark:'"
             )
 
 
@@ -158,7 +161,7 @@ def _check_rank(config: Config, source: str) -> None:
     for position, name in enumerate(settings.learners):
         if name not in labels:
             raise ConfigError(
-                f"{source}: rank.learners[{position}]: no learner is called {name!r} "
+                f"{source}: rank.learners[{position}]: no learner is called {visible(name, 60)!r} "
                 f"({suggestion(name, labels)})"
             )
     if len(set(settings.learners)) < len(settings.learners):
@@ -180,7 +183,7 @@ def _check_recommend(config: Config, source: str) -> None:
     labels = [entry.label for entry in config.train.learners]
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(
-            f"{source}: recommend.learner: no learner is called {settings.learner!r} "
+            f"{source}: recommend.learner: no learner is called {visible(settings.learner, 60)!r} "
             f"({suggestion(settings.learner, labels)})"
         )
 
@@ -210,7 +213,7 @@ def _check_learners(learners: list[LearnerConfig], source: str) -> None:
 def _check_learner(entry: LearnerConfig, key: str) -> None:
     if entry.learner not in REGISTRY:
         raise ConfigError(
-            f"{key}.learner: unknown learner {entry.learner!r} "
+            f"{key}.learner: unknown learner {visible(entry.learner, 60)!r} "
             f"({suggestion(entry.learner, REGISTRY)})"
         )
     if entry.learner not in PER_USER:
@@ -242,7 +245,7 @@ def _check_names(entry: LearnerConfig, key: str) -> None:
                 )
             if name not in learner.parameters:
                 hint = suggestion(name, learner.parameters)
-                raise ConfigError(f"{key}: unknown key '{section}.{name}' ({hint})")
+                raise ConfigError(f"{key}: unknown key '{section}.{visible(name, 60)}' ({hint})")
     for name, values in entry.grid.items():
         if not values:
             raise ConfigError(f"{key}.grid.{name}: name at least one value")

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.java import find_java
 from spark_rank.errors import ConfigError
+from spark_rank.redaction import PATTERN, remember, shown_setting
 
 _LOG_SETTINGS = Path(__file__).parent / "log4j2.properties"
 
@@ -32,6 +33,7 @@ DEFAULTS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "16",
+    "spark.redaction.regex": PATTERN,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # numba does not follow the task's cpus as BLAS does
@@ -90,10 +92,10 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
     """Yield a session that is stopped afterwards, whatever happens."""
     submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
+    remember(settings)
     for name in overruled(configured, submitted):
-        line = (
-            f"spark-submit's {name}={submitted[name]} wins over the configured {configured[name]}"
-        )
+        given, other = (shown_setting(name, found[name]) for found in (submitted, configured))
+        line = f"spark-submit's {name}={given} wins over the configured {other}"
         print(f"spark-rank: {line}", file=sys.stderr)
     if not under_spark_submit():
         _prepare_own_jvm(settings)

@@ -10,8 +10,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rank.config.run_ids import check_run_id
 from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.filesystem import Filesystem, java_reason
+from spark_rank.engine.containment import check_contained
 from spark_rank.errors import ConfigError, ContractError
 
 _RECORD_KEYS = ("fingerprint", "settings", "seed", "tables", "facts", "message")
@@ -25,7 +27,9 @@ class Run:
         self.spark = spark
         self.run_id = run_id
         self.files = Filesystem(spark)
-        self.root = self.files.qualified(f"{store.rstrip('/')}/runs/run_id={run_id}")
+        runs = f"{store.rstrip('/')}/runs"
+        self.root = self.files.qualified(f"{runs}/run_id={check_run_id(run_id)}")
+        check_contained(self.root, self.files.qualified(runs))
 
     def path(self, name: str) -> str:
         """Return where a table or file of this run lives."""

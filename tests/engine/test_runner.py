@@ -194,6 +194,28 @@ def test_a_broken_record_is_named(spark: SparkSession, run: Run, make_config: Ma
         run.record("first")
 
 
+@pytest.mark.parametrize("run_id", ["..", "../x", "a/b", ".", "", "a\nb", "é"])
+def test_the_name_of_a_run_leads_nowhere_else(
+    spark: SparkSession, tmp_path: Path, run_id: str
+) -> None:
+    with pytest.raises(ConfigError, match="letters, digits"):
+        Run(spark, str(tmp_path / "store"), run_id)
+
+
+def test_a_link_out_of_the_store_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    outside, runs = tmp_path / "outside", tmp_path / "real store" / "runs"
+    for folder in (outside, runs / "run_id=here"):
+        folder.mkdir(parents=True)
+    (runs / "run_id=away").symlink_to(outside)
+    (runs / "run_id=again").symlink_to(runs / "run_id=here")
+    (tmp_path / "store").symlink_to(tmp_path / "real store")
+    for store in ("store", "real store"):
+        with pytest.raises(ConfigError, match="a link that leads out of the store, to .*outside"):
+            Run(spark, str(tmp_path / store), "away")
+        for run_id in ("here", "again", "new"):
+            Run(spark, str(tmp_path / store), run_id)
+
+
 def test_files_there_and_back(run: Run, tmp_path: Path) -> None:
     path = run.path("some/note.txt")
     assert not run.files.exists(path)
