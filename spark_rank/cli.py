@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import spark_rank
+from spark_rank import events
 from spark_rank.errors import SparkRankError
-from spark_rank.redaction import redact
-from spark_rank.visible import visible
 
 DEFAULT_CONFIG = "conf/default.yaml"
 INTERRUPTED = 130
@@ -73,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (doc, _) in STAGES.items():
-        _add_config_arguments(commands.add_parser(name, help=doc, **_about(name)))
+        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
     config = commands.add_parser(
         "config",
         help="show the configuration in force",
@@ -84,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
     _add_explain(commands)
+    _add_history(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
     parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
-    _add_config_arguments(parser)
+    _add_stage_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
@@ -126,6 +126,16 @@ def _learner_keys() -> list[str]:
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
     return [f"  {key:<19} {doc}" for key, doc in rows]
+
+
+def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_config_arguments(parser)
+    parser.add_argument(
+        "--log-format",
+        choices=events.FORMS,
+        default="text",
+        help="what is told on stderr: lines for people, or JSON lines (default: %(default)s)",
+    )
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -178,6 +188,17 @@ def _add_explain(commands: Any) -> None:
     _add_config_arguments(explain)
 
 
+def _add_history(commands: Any) -> None:
+    history = commands.add_parser(
+        "history",
+        help="show Spark's event logs of the store in a browser, until it is interrupted",
+        description="Start Spark's history server over the event logs of the store, on this "
+        "machine's loopback address unless SPARK_LOCAL_IP names another.",
+    )
+    history.add_argument("--port", type=int, default=18080, help="(default: %(default)s)")
+    _add_config_arguments(history)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if options.command == "java":
         return _show_java(quiet=options.check)
@@ -187,14 +208,18 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_formats()
     if options.command == "explain":
         return _explain(options)
+    if options.command == "history":
+        return _show_history(options)
     return _run_stage(options.command, options)
 
 
 def _run_stage(stage: str, options: argparse.Namespace) -> int:
     from spark_rank.config import load_config
 
+    events.configure(options.log_format)
     # the configuration is checked before Spark is even imported: a typo answers at once
     config = load_config(options.config, options.sets, options.spark)
+    events.configure(options.log_format, config.run_id)
     from spark_rank.stages.execution import execute
 
     execute(stage, config)
@@ -231,6 +256,17 @@ def _show_formats() -> int:
     return 0
 
 
+def _show_history(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+    from spark_rank.engine.event_logs import history_command, history_directory
+
+    config = load_config(options.config, options.sets, options.spark)
+    directory = history_directory(config.spark, config.store)
+    command, environment = history_command(directory, options.port)
+    print(f"http://127.0.0.1:{options.port} shows {directory}; Ctrl-C ends it", flush=True)
+    os.execve(command[0], command, environment)
+
+
 def _show_java(*, quiet: bool) -> int:
     from spark_rank.engine.java import find_java
 
@@ -247,23 +283,22 @@ def _guarded(action: Callable[[], int]) -> int:
     try:
         return action()
     except SparkRankError as error:
-        _say(str(error))
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(
-            "spark-rank: interrupted; the same command goes on with the stage that was running",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
+        return _failed(error, str(error), error.exit_code)
+    except KeyboardInterrupt as error:
+        again = "interrupted; the same command goes on with the stage that was running"
+        return _failed(error, again, INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort names the error and its place
-        print(redact(traceback.format_exc()), file=sys.stderr)
-        _say(f"{type(error).__name__}: {_first_line(error)}")
-        return 1
+        trace = traceback.format_exc()
+        events.process_log().trace(trace)
+        said = f"{type(error).__name__}: {_first_line(error)}"
+        return _failed(error, said, 1, traceback=trace)
 
 
-def _say(problem: str) -> None:
-    """Print one line: what stands in a file's name or first line steers no terminal."""
-    print(f"spark-rank: {visible(redact(problem))}", file=sys.stderr)
+def _failed(error: BaseException, said: str, exit_code: int, **fields: Any) -> int:
+    events.emit(
+        "failed", said, level="error", exit_code=exit_code, error=type(error).__name__, **fields
+    )
+    return exit_code
 
 
 def _first_line(error: Exception) -> str:

@@ -6,6 +6,7 @@ arrays and is tested without Spark.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,9 @@ LANDMARKS, CUT_SHORT = "landmarks", "first_ratings"
 NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
 Row = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+_logged: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,16 @@ def learn_user(problem: Problem, spec: LearnerSpec, job: LearnJob, item_ids: pa.
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
         outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
+        _log_once(problem.user_id, spec.label, type(error).__name__)
     hyperparameters = spec.hyperparameters(job.limits.scale)
     return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
+
+
+def _log_once(user_id: str, label: str, error: str) -> None:
+    """Log the exception that is being handled, the first of its kind in this process."""
+    if (label, error) not in _logged:
+        _logged.add((label, error))
+        _log.warning("user %s, %s: unexpected error", user_id, label, exc_info=True)
 
 
 def _learned_columns(

@@ -6,7 +6,8 @@ import dataclasses
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 import spark_rank
 from spark_rank.config import Config
 from spark_rank.engine.progress import Progress, job_description
+from spark_rank.engine.run_metrics import stage_metrics, write_metrics
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -44,10 +46,13 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
         outdated = stage.view and done is not None and done["fingerprint"] != fingerprint
         if done is not None and not outdated:
             _check_same(stage, done, fingerprint, settings, config, run)
-            progress.finish(f"already done: {done['message']}")
+            progress.finish(f"already done: {done['message']}", "already_done")
             return done
         started = datetime.now(UTC)
-        with job_description(spark, f"{run.run_id}: {stage.name}"):
+        with (
+            job_description(spark, f"{run.run_id}: {stage.name}"),
+            _failure_measured(stage, run, progress),
+        ):
             result = stage.run(config, spark, run)
         seconds = progress.seconds()
         record = {
@@ -64,8 +69,28 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
             "spark": _spark_facts(spark),
         }
         run.write_record(stage.name, record)
-        progress.finish(f"{result.message} ({seconds:.1f} s)")
+        outcome = {**record, "users": result.users}
+        metrics = stage_metrics(run.run_id, stage.name, seconds, outcome, spark)
+        write_metrics(run, metrics)
+        progress.finish(f"{result.message} ({seconds:.1f} s)", **_told(metrics))
     return record
+
+
+@contextmanager
+def _failure_measured(stage: Stage, run: Run, progress: Progress) -> Iterator[None]:
+    """Leave metrics of an attempt that failed, too."""
+    try:
+        yield
+    except Exception as error:
+        outcome = {"error": type(error).__name__}
+        seconds = progress.seconds()
+        write_metrics(run, stage_metrics(run.run_id, stage.name, seconds, outcome, run.spark))
+        raise
+
+
+def _told(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("seconds", "users", "users_per_second", "rows", "failed_users")
+    return {name: metrics[name] for name in names}
 
 
 def versions(spark: SparkSession) -> dict[str, str]:

@@ -18,11 +18,17 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
+from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
+from spark_rank.engine.worker_log import COLLECT
 from spark_rank.errors import ConfigError
+from spark_rank.events import emit, process_log
 from spark_rank.redaction import PATTERN, remember, shown_setting
 
-_LOG_SETTINGS = Path(__file__).parent / "log4j2.properties"
+_LOG_SETTINGS = {
+    "text": Path(__file__).parent / "log4j2.properties",
+    "json": Path(__file__).parent / "log4j2-json.properties",
+}
 
 # a user block is a row with lists: a batch of a thousand is some megabytes
 DEFAULTS = {
@@ -31,6 +37,10 @@ DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
+    # what workers log is told by the driver
+    COLLECT: "true",
+    # the memory of Python workers is seen too
+    "spark.executor.processTreeMetrics.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "16",
     "spark.redaction.regex": PATTERN,
@@ -88,17 +98,22 @@ def _submitted_settings() -> dict[str, str]:
 
 
 @contextmanager
-def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a session that is stopped afterwards, whatever happens."""
+def spark_session(
+    app_name: str, configured: Mapping[str, str], store: str | None = None
+) -> Iterator[SparkSession]:
+    """Yield a session that is stopped afterwards, whatever happens.
+
+    With a `store` it leaves an event log there, unless the settings say otherwise.
+    """
     submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
     remember(settings)
     for name in overruled(configured, submitted):
         given, other = (shown_setting(name, found[name]) for found in (submitted, configured))
-        line = f"spark-submit's {name}={given} wins over the configured {other}"
-        print(f"spark-rank: {line}", file=sys.stderr)
+        emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
     if not under_spark_submit():
         _prepare_own_jvm(settings)
+    settings |= _event_log(settings, store)
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -128,6 +143,23 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
             # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
             with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
                 spark.stop()
+
+
+def _event_log(settings: dict[str, str], store: str | None) -> dict[str, str]:
+    if store is None:
+        return {}
+    _start_jvm(settings)
+    return event_log_settings(settings, store)
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM with its own settings, memory for one, before there is a session."""
+    if under_spark_submit():
+        return
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)
 
 
 @contextmanager
@@ -165,5 +197,6 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2.configurationFile" not in options:
-        log_option = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+        log_settings = _LOG_SETTINGS[process_log().form]
+        log_option = f"-Dlog4j2.configurationFile={log_settings.as_uri()}"
         settings["spark.driver.extraJavaOptions"] = f"{options} {log_option}".strip()

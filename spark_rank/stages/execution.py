@@ -9,6 +9,7 @@ from spark_rank.config import Config
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
+from spark_rank.engine.worker_log import tell_worker_lines
 from spark_rank.learners import BASELINES
 from spark_rank.stages import STAGES, pipeline, report
 
@@ -18,9 +19,14 @@ PIPELINE = "pipeline"
 def execute(name: str, config: Config) -> None:
     """Run one stage, or all of them and print the summary."""
     stages = pipeline(config) if name == PIPELINE else [STAGES[name]]
-    with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
+    with spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark:
         run = Run(spark, config.store, config.run_id)
-        run_stages(stages, config, spark, run)
+        try:
+            run_stages(stages, config, spark, run)
+        except Exception:
+            tell_worker_lines(spark)
+            raise
+        tell_worker_lines(spark)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)

@@ -61,6 +61,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "filters_settled": settled(steps),
             "profile": profile,
         },
+        written,
     )
 
 

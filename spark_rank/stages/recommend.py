@@ -66,6 +66,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{len(items):,} items",
         {RECOMMENDATIONS.table: rows},
         {"learner": label, "candidates": candidates, **found},
+        found["users"],
     )
 
 

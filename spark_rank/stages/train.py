@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import MODELS
+from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
 from spark_rank.engine.learning import FAILED, learn_batches
+from spark_rank.engine.progress import over_users
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
@@ -28,18 +30,26 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
-    with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
+    users = (run.record("prepare") or {})["tables"][BLOCKS.table]
+    with (
+        runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)),
+        over_users(spark, users),
+    ):
         rows = run.write(MODELS, models)
     if rows == 0:
         raise InputDataError(
             "train: no user has as many ratings as train.targets_min and targets_max ask for"
         )
-    counts = status_counts(spark.read.parquet(run.path(MODELS.table)))
+    written = spark.read.parquet(run.path(MODELS.table))
+    counts = status_counts(written)
+    failures = failure_examples(written) if failed_users(counts) else {}
+    tell_failures("train", counts, failures)
     _check_failures(config, counts, run.path(MODELS.table))
     learned = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
-    return StageResult(learned, {"models": rows}, {"status": counts})
+    facts = {"status": counts, "failures": failures}
+    return StageResult(learned, {"models": rows}, facts, rows // len(counts))
 
 
 def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
