@@ -59,7 +59,7 @@ def _writable(directory: str, settings: Mapping[str, str]) -> str:
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
-    hadoop = jvm.org.apache.spark.deploy.SparkHadoopUtil.newConfiguration(conf._jconf)
+    hadoop = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(conf._jconf)
     path = jvm.org.apache.hadoop.fs.Path(directory)
     fs = path.getFileSystem(hadoop)
     fs.mkdirs(path)

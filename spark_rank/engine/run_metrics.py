@@ -56,7 +56,7 @@ def stage_metrics(
         "users": users,
         "users_per_second": round(users / seconds, 3) if users and seconds else None,
         "rows": outcome.get("tables", {}),
-        "failed_users": failed_users(facts["status"]) if "failures" in facts else {},
+        "failed_users": failed_users(facts["status"]) if "failed_users" in facts else {},
         "peak_memory_bytes": peak_memory(spark),
     }
 

@@ -23,7 +23,7 @@ from spark_rank.engine.java import find_java
 from spark_rank.engine.worker_log import COLLECT
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit, process_log
-from spark_rank.redaction import PATTERN, remember, shown_setting
+from spark_rank.redaction import PATTERN, is_secret, remember, shown_setting
 
 _LOG_SETTINGS = {
     "text": Path(__file__).parent / "log4j2.properties",
@@ -113,7 +113,9 @@ def spark_session(
         emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
     if not under_spark_submit():
         _prepare_own_jvm(settings)
-    settings |= _event_log(settings, store)
+        _start_jvm(settings)
+    if store is not None:
+        settings |= event_log_settings(settings, store)
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -145,19 +147,18 @@ def spark_session(
                 spark.stop()
 
 
-def _event_log(settings: dict[str, str], store: str | None) -> dict[str, str]:
-    if store is None:
-        return {}
-    _start_jvm(settings)
-    return event_log_settings(settings, store)
+def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that the JVM is started with: its command line is seen by everybody.
+
+    Secrets are left out; they are set when the JVM runs, which is early enough for them. What is
+    inside of the JVM's own options cannot be.
+    """
+    return {name: value for name, value in settings.items() if not is_secret(name)}
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM with its own settings, memory for one, before there is a session."""
-    if under_spark_submit():
-        return
     conf = SparkConf(loadDefaults=False)
-    for name, value in settings.items():
+    for name, value in launch_settings(settings).items():
         conf.set(name, value)
     SparkContext._ensure_initialized(conf=conf)
 

@@ -48,7 +48,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     learned = ", ".join(
         f"{entry.label}: " + _in_words(counts[entry.label]) for entry in config.train.learners
     )
-    facts = {"status": counts, "failures": failures}
+    facts = {"status": counts, "failed_users": failures}
     return StageResult(learned, {"models": rows}, facts, rows // len(counts))
 
 

@@ -27,7 +27,7 @@ import json, sys
 from datetime import datetime, timezone
 from airflow.dag_processing.dagbag import DagBag
 
-bag = DagBag(dag_folder=sys.argv[1], include_examples=False)
+bag = DagBag(sys.argv[1])
 assert not bag.import_errors, bag.import_errors
 dag = bag.dags["spark_rank"]
 if sys.argv[2] == "show":

@@ -33,7 +33,7 @@ def metrics_file(run: Run, stage: str, suffix: str = "json") -> str:
 
 
 def test_what_is_told_of_a_stage(spark: SparkSession) -> None:
-    facts = {"status": STATUS, "failures": {"some": "examples"}}
+    facts = {"status": STATUS, "failed_users": {"some": "examples"}}
     outcome = {"tables": {"models": 16}, "facts": facts, "users": 8}
     found = stage_metrics("r", "train", 4.0, outcome, spark)
     assert found["failed_users"] == {'a"b\\': {"numeric_failure": 2, "odd": 1}}
@@ -46,7 +46,7 @@ def test_what_is_told_of_a_stage(spark: SparkSession) -> None:
 
 
 def test_every_line_is_a_sample_that_prometheus_reads(spark: SparkSession) -> None:
-    facts = {"status": STATUS, "failures": {"some": "examples"}}
+    facts = {"status": STATUS, "failed_users": {"some": "examples"}}
     outcome = {"tables": {"models": 16}, "facts": facts, "users": 8}
     metrics = stage_metrics("r", "train", 4.0, outcome, spark)
     metrics["peak_memory_bytes"] = {"driver": {"jvm_heap": 7}}

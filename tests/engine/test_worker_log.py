@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,16 +12,24 @@ from pyspark.sql import SparkSession
 
 from spark_rank.engine.worker_log import tell_worker_lines
 
+Work = Callable[[Iterator[Any]], Iterator[Any]]
 
-def talking(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        logging.getLogger("spark_rank.test").warning("a worker's warning \x1b[2J")
-        print("printed by a worker")
-        try:
-            int("x")
-        except ValueError:
-            logging.getLogger("spark_rank.test").exception("user 7 failed")
-        yield pa.record_batch({"id": batch.column(0)})
+
+@pytest.fixture
+def talking() -> Work:
+    """Return what workers run; defined here, for they cannot import a module of tests."""
+
+    def talk(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            logging.getLogger("spark_rank.test").warning("a worker's warning \x1b[2J")
+            print("printed by a worker")
+            try:
+                int("x")
+            except ValueError:
+                logging.getLogger("spark_rank.test").exception("user 7 failed")
+            yield pa.record_batch({"id": batch.column(0)})
+
+    return talk
 
 
 @pytest.fixture
@@ -31,7 +39,7 @@ def own_session(spark: SparkSession) -> SparkSession:
 
 
 def test_lines_of_workers_are_told(
-    own_session: SparkSession, capfd: pytest.CaptureFixture[str]
+    own_session: SparkSession, talking: Work, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tell_worker_lines(own_session)
     assert capfd.readouterr().err == ""
@@ -44,12 +52,12 @@ def test_lines_of_workers_are_told(
     assert shown.count("spark-rank: a worker says: printed by a worker") == 2
     (where,) = {line for line in shown if "user 7 failed" in line}
     assert "ValueError: invalid literal for int()" in where
-    assert "in talking, " in where
+    assert "in talk, " in where
     assert "test_worker_log.py:" in where
 
 
 def test_many_lines_are_cut_short(
-    own_session: SparkSession, capfd: pytest.CaptureFixture[str]
+    own_session: SparkSession, talking: Work, capfd: pytest.CaptureFixture[str]
 ) -> None:
     own_session.range(0, 200, 1, 2).mapInArrow(talking, "id long").count()
     capfd.readouterr()
