@@ -113,16 +113,8 @@ def spark_session(
         emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
     if not under_spark_submit():
         _prepare_own_jvm(settings)
-        _start_jvm(settings)
-    if store is not None:
-        settings |= event_log_settings(settings, store)
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    if "spark.app.name" not in configured and not under_spark_submit():
-        builder = builder.appName(app_name)
     try:
-        spark = builder.getOrCreate()
+        spark = _start(app_name, configured, settings, store)
     except (PySparkException, PySparkRuntimeError, Py4JJavaError) as error:
         raise ConfigError(
             f"Spark did not start with these settings: {java_reason(error)}: check `spark:` in "
@@ -145,6 +137,21 @@ def spark_session(
             # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
             with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
                 spark.stop()
+
+
+def _start(
+    app_name: str, configured: Mapping[str, str], settings: dict[str, str], store: str | None
+) -> SparkSession:
+    if not under_spark_submit():
+        _start_jvm(settings)
+    if store is not None:
+        settings = settings | event_log_settings(settings, store)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if "spark.app.name" not in configured and not under_spark_submit():
+        builder = builder.appName(app_name)
+    return builder.getOrCreate()
 
 
 def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
