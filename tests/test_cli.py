@@ -186,7 +186,8 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
         "--spark", "spark.hadoop.fs.s3a.secret.key=another-one",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    # spark-submit passes both streams of Python on as its own stdout
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert {line["run"] for line in lines} == {"s"}
     finished = {line["stage"]: line for line in lines if line["event"] == "finished"}
     assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 80})
