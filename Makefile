@@ -21,11 +21,11 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup run reproduce test test-slow lint types format lock clean
+.PHONY: help setup run reproduce test test-slow airflow-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
-		while IFS='|' read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
 setup: $(STAMP) ## make .venv, install the locked packages, see that there is a Java runtime
 	@$(PY) -m spark_rank java --check || { \
@@ -53,6 +53,16 @@ test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
 
 test-slow: setup ## run the tests that take long, most of them on real data if it is there
 	@$(PY) -m pytest -m slow $(ARGS)
+
+airflow-test: setup ## run the example DAG in a real Airflow, in an environment of its own
+	@test -x build/airflow/bin/airflow || { echo "installing Airflow (a minute or two, the first time only)"; \
+		$(PYTHON) -m venv build/airflow && build/airflow/bin/python -m pip install --quiet \
+		--disable-pip-version-check apache-airflow apache-airflow-providers-standard \
+		--constraint conf/airflow/constraints.txt || { rm -rf build/airflow; exit 1; }; }
+	@AIRFLOW_PYTHON=$(CURDIR)/build/airflow/bin/python $(PY) -m pytest -m airflow $(ARGS)
+
+history: setup ## show Spark's event logs of the store in a browser, until Ctrl-C
+	@$(PY) -m spark_rank history --config $(CONFIG) $(ARGS)
 
 lint: setup ## check style and common mistakes
 	@$(PY) -m ruff check .

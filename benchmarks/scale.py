@@ -108,7 +108,10 @@ def bare(run: Run, kind: str) -> tuple[float, float]:
 
 def bare_file(work: tuple[str, str, str, str]) -> tuple[float, int]:
     path, matrix, offset, kind = work
-    features, offsets = np.load(matrix, mmap_mode="r"), np.load(offset, mmap_mode="r")
+    features, offsets = (
+        np.load(matrix, mmap_mode="r", allow_pickle=False),
+        np.load(offset, mmap_mode="r", allow_pickle=False),
+    )
     loop = {"linear": bare_linear, "rbf": bare_gaussian}[kind]
     total, users = 0.0, 0
     with threadpool_limits(1):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import spark_rank
+from spark_rank import events
 from spark_rank.errors import SparkRankError
 from spark_rank.runs.arguments import add_runs
 
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_explain(commands)
     _add_reproduce(commands)
     add_runs(commands, _add_config_arguments)
+    _add_history(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
@@ -167,6 +169,12 @@ def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take the run over from a process that seems to work on it; that one then stops",
     )
+    parser.add_argument(
+        "--log-format",
+        choices=events.FORMS,
+        default="text",
+        help="what is told on stderr: lines for people, or JSON lines (default: %(default)s)",
+    )
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -239,6 +247,17 @@ def _add_reproduce(commands: Any) -> None:
     _add_settings_arguments(reproduce)
 
 
+def _add_history(commands: Any) -> None:
+    history = commands.add_parser(
+        "history",
+        help="show Spark's event logs of the store in a browser, until it is interrupted",
+        description="Start Spark's history server over the event logs of the store, on this "
+        "machine's loopback address unless SPARK_LOCAL_IP names another.",
+    )
+    history.add_argument("--port", type=int, default=18080, help="(default: %(default)s)")
+    _add_config_arguments(history)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if options.command == "java":
         return _show_java(quiet=options.check)
@@ -252,6 +271,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _reproduce(options)
     if options.command == "runs":
         return _manage_runs(options)
+    if options.command == "history":
+        return _show_history(options)
     return _run_stage(options.command, options)
 
 
@@ -268,8 +289,10 @@ def _manage_runs(options: argparse.Namespace) -> int:
 def _run_stage(stage: str, options: argparse.Namespace) -> int:
     from spark_rank.config import load_config
 
+    events.configure(options.log_format)
     # the configuration is checked before Spark is even imported: a typo answers at once
     config = load_config(options.config, options.sets, options.spark)
+    events.configure(options.log_format, config.run_id)
     from spark_rank.stages.execution import execute
 
     execute(stage, config, takeover=options.takeover)
@@ -317,6 +340,17 @@ def _show_formats() -> int:
     return 0
 
 
+def _show_history(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+    from spark_rank.engine.event_logs import history_command, history_directory
+
+    config = load_config(options.config, options.sets, options.spark)
+    directory = history_directory(config.spark, config.store)
+    command, environment = history_command(directory, options.port)
+    print(f"http://127.0.0.1:{options.port} shows {directory}; Ctrl-C ends it", flush=True)
+    os.execve(command[0], command, environment)
+
+
 def _show_java(*, quiet: bool) -> int:
     from spark_rank.engine.java import find_java
 
@@ -333,18 +367,22 @@ def _guarded(action: Callable[[], int]) -> int:
     try:
         return action()
     except SparkRankError as error:
-        print(f"spark-rank: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(
-            "spark-rank: interrupted; the same command goes on with the stage that was running",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
+        return _failed(error, str(error), error.exit_code)
+    except KeyboardInterrupt as error:
+        again = "interrupted; the same command goes on with the stage that was running"
+        return _failed(error, again, INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort names the error and its place
-        traceback.print_exc()
-        print(f"spark-rank: {type(error).__name__}: {_first_line(error)}", file=sys.stderr)
-        return 1
+        trace = traceback.format_exc()
+        events.process_log().trace(trace)
+        said = f"{type(error).__name__}: {_first_line(error)}"
+        return _failed(error, said, 1, traceback=trace)
+
+
+def _failed(error: BaseException, said: str, exit_code: int, **fields: Any) -> int:
+    events.emit(
+        "failed", said, level="error", exit_code=exit_code, error=type(error).__name__, **fields
+    )
+    return exit_code
 
 
 def _first_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -147,15 +148,32 @@ def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
     tmp_path: Path,
 ) -> None:
     store = f"store={tmp_path / 'store'}"
-    done = spark_rank("pipeline", "--set", store, *TINY, "--spark", "spark.master=local[1]")
+    settings = ["spark.master=local[1]", f"spark.hadoop.fs.s3a.secret.key={SECRET}", *READABLE]
+    done = spark_rank("pipeline", "--set", store, *TINY, "--spark", *settings)
     assert done.returncode == 0, done.stderr
     assert "item_offset" in done.stdout
     assert "report.html" in done.stdout
     assert "[train]" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    no_file_holds_the_secret(tmp_path / "store")
     wrong = spark_rank("ingest", "--set", store, "run_id=b", "input.path=nothing.here")
     assert wrong.returncode == 2
     assert "input.path: nothing.here: no such file" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+SECRET = "hunter2+Zk9secret"
+# event logs that a test can search
+READABLE = ["spark.eventLog.compress=false"]
+
+
+def no_file_holds_the_secret(store: Path) -> None:
+    files = [path for path in store.rglob("*") if path.is_file()]
+    (log,) = [path for path in files if path.name.startswith("events_1_")]
+    assert "spark.hadoop.fs.s3a.secret.key" in log.read_text()
+    assert any(path.name == "train.prom" for path in files)
+    for path in files:
+        assert SECRET.encode() not in path.read_bytes(), path
 
 
 def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -170,8 +188,22 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY, "recommend.in_pipeline=false"]
-    done = spark_submit("jobs/pipeline.py", "--config", "conf/default.yaml", "--set", *sets)
+    secret = ["--conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}", "--conf", READABLE[0]]
+    done = spark_submit(
+        *secret, "jobs/pipeline.py", "--log-format", "json", "--set", *sets,
+        "--spark", "spark.hadoop.fs.s3a.secret.key=another-one",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
+    # spark-submit passes both streams of Python on as its own stdout
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert {line["run"] for line in lines} == {"s"}
+    finished = {line["stage"]: line for line in lines if line["event"] == "finished"}
+    assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 80})
+    (overruled,) = [line for line in lines if line["event"] == "overruled"]
+    assert "secret.key=*********(redacted) wins" in overruled["message"]
+    assert SECRET not in done.stderr + done.stdout
+    assert "another-one" not in done.stderr + done.stdout
+    no_file_holds_the_secret(tmp_path / "store")
     models = tmp_path / "store" / "runs" / "run_id=s" / "models"
     assert duckdb.sql(f"select count(*) from '{models}/*.parquet'").fetchall() == [(80,)]
 

@@ -9,13 +9,17 @@ from itertools import pairwise
 from typing import Any
 
 from spark_rank.config.ensemble_checks import check_ensemble, scoring_labels, user_ensembles
+from spark_rank.config.run_ids import check_run_id
 from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig, TrainConfig
 from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
 from spark_rank.learners.errors import LearnerError
+from spark_rank.visible import visible
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+# user and password before the host, which would go into every record and message
+_WITH_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
+_LONGEST_LABEL = 60
 _MAX_GROUPS = 50
 _MAX_GRID = 1000
 _GLOB_SIGNS = "*?[]{}"
@@ -24,19 +28,16 @@ _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
 def check_config(config: Config, source: str) -> None:
     """Raise `ConfigError` for what the type of a single key cannot tell."""
-    if not _RUN_ID.fullmatch(config.run_id):
-        raise ConfigError(
-            f"{source}: run_id: {config.run_id!r} must be 1 to 100 letters, digits, '.', '_' "
-            "or '-', starting with a letter or digit"
-        )
+    check_run_id(config.run_id, f"{source}: run_id")
     if not config.store.strip():
         raise ConfigError(f"{source}: store: must not be empty: give a directory")
     if any(sign in config.store for sign in _GLOB_SIGNS):
         raise ConfigError(
-            f"{source}: store: {config.store!r} has one of the signs {' '.join(_GLOB_SIGNS)}, "
-            "which Spark reads as a pattern: name a directory without"
+            f"{source}: store: {visible(config.store, 60)!r} has one of the signs "
+            f"{' '.join(_GLOB_SIGNS)}, which Spark reads as a pattern: name a directory without"
         )
     _check_earlier_runs(config, source)
+    _check_paths(config, source)
     _check_input(config, source)
     _check_prepare(config.prepare, source)
     _check_features(config, source)
@@ -53,8 +54,8 @@ def check_config(config: Config, source: str) -> None:
 def _check_earlier_runs(config: Config, source: str) -> None:
     earlier = {"previous": config.previous, "features.kept_from": config.features.kept_from}
     for key, run_id in earlier.items():
-        if run_id is not None and not _RUN_ID.fullmatch(run_id):
-            raise ConfigError(f"{source}: {key}: {run_id!r} is no run id of this store")
+        if run_id is not None:
+            check_run_id(run_id, f"{source}: {key}")
         if run_id == config.run_id:
             raise ConfigError(
                 f"{source}: {key}: a run cannot go on from itself: give the new one a run_id of "
@@ -67,12 +68,32 @@ def _check_earlier_runs(config: Config, source: str) -> None:
         )
 
 
+def _check_paths(config: Config, source: str) -> None:
+    paths = {
+        "store": config.store,
+        "input.path": config.input.path,
+        "input.titles": config.input.titles,
+        "input.dictionaries_from": config.input.dictionaries_from,
+        "synthesize.path": config.synthesize.path,
+        "features.given": config.features.given,
+        "recommend.include_from": config.recommend.include_from,
+        "recommend.exclude_from": config.recommend.exclude_from,
+    }
+    for key, path in paths.items():
+        if path is not None and _WITH_LOGIN.match(path):
+            raise ConfigError(
+                f"{source}: {key}: holds a password: paths are shown and recorded, so give it as "
+                "a setting of the file system below 'spark:'"
+            )
+
+
 def _check_input(config: Config, source: str) -> None:
     settings = config.input
     for name in settings.columns:
         if name not in _INPUT_COLUMNS:
             raise ConfigError(
-                f"{source}: unknown key 'input.columns.{name}' ({suggestion(name, _INPUT_COLUMNS)})"
+                f"{source}: unknown key 'input.columns.{visible(name, 60)}' "
+                f"({suggestion(name, _INPUT_COLUMNS)})"
             )
     low, high = settings.rating_min, settings.rating_max
     if low is not None and high is not None and not low < high:
@@ -81,7 +102,8 @@ def _check_input(config: Config, source: str) -> None:
         )
     if len(settings.separator) != 1:
         raise ConfigError(
-            f"{source}: input.delimiter: {settings.delimiter!r} must be a single character"
+            f"{source}: input.delimiter: {visible(settings.delimiter, 60)!r} must be a single "
+            "character"
         )
     for name in ("user", "item", "rating"):
         if name in settings.columns and settings.columns[name] is None:
@@ -139,8 +161,8 @@ def _check_spark(config: Config, source: str) -> None:
     for name in config.spark:
         if not name.startswith("spark."):
             raise ConfigError(
-                f"{source}: spark.{name}: Spark settings go by their full names: "
-                f"'spark.{name}' below 'spark:'"
+                f"{source}: spark.{visible(name, 60)}: Spark settings go by their full names: "
+                f"'spark.{visible(name, 60)}' below 'spark:'"
             )
 
 
@@ -161,7 +183,7 @@ def _check_rank(config: Config, source: str) -> None:
     for position, name in enumerate(settings.learners):
         if name not in labels:
             raise ConfigError(
-                f"{source}: rank.learners[{position}]: no learner is called {name!r} "
+                f"{source}: rank.learners[{position}]: no learner is called {visible(name, 60)!r} "
                 f"({suggestion(name, labels)})"
             )
     if len(set(settings.learners)) < len(settings.learners):
@@ -183,7 +205,7 @@ def _check_recommend(config: Config, source: str) -> None:
     labels = scoring_labels(config)
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(
-            f"{source}: recommend.learner: no learner is called {settings.learner!r} "
+            f"{source}: recommend.learner: no learner is called {visible(settings.learner, 60)!r} "
             f"({suggestion(settings.learner, labels)})"
         )
 
@@ -218,6 +240,10 @@ def _check_learners(learners: list[LearnerConfig], source: str) -> None:
     labels = list(BASELINES)
     for position, entry in enumerate(learners):
         key = f"{source}: train.learners[{position}]"
+        if not 1 <= len(entry.label.strip()) <= len(entry.label) <= _LONGEST_LABEL:
+            raise ConfigError(
+                f"{key}.name: must be 1 to {_LONGEST_LABEL} characters, not only spaces"
+            )
         if entry.label in labels:
             raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
         labels.append(entry.label)
@@ -227,7 +253,7 @@ def _check_learners(learners: list[LearnerConfig], source: str) -> None:
 def _check_learner(entry: LearnerConfig, key: str) -> None:
     if entry.learner not in REGISTRY:
         raise ConfigError(
-            f"{key}.learner: unknown learner {entry.learner!r} "
+            f"{key}.learner: unknown learner {visible(entry.learner, 60)!r} "
             f"({suggestion(entry.learner, REGISTRY)})"
         )
     if entry.learner not in PER_USER:
@@ -259,7 +285,7 @@ def _check_names(entry: LearnerConfig, key: str) -> None:
                 )
             if name not in learner.parameters:
                 hint = suggestion(name, learner.parameters)
-                raise ConfigError(f"{key}: unknown key '{section}.{name}' ({hint})")
+                raise ConfigError(f"{key}: unknown key '{section}.{visible(name, 60)}' ({hint})")
     for name, values in entry.grid.items():
         if not values:
             raise ConfigError(f"{key}.grid.{name}: name at least one value")

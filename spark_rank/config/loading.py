@@ -14,33 +14,10 @@ import yaml
 from spark_rank.config.checks import check_config
 from spark_rank.config.schema import Config
 from spark_rank.config.values import SettingError, convert, holds_text
+from spark_rank.config.yaml_document import LONGEST, parse_yaml
 from spark_rank.errors import ConfigError
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses a key given twice, which plain YAML silently overwrites."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise ConfigError(
-                    f"{self.name}:{key_node.start_mark.line + 1}: key {key!r} is given twice: "
-                    "keep one"
-                )
-            seen.add(key if isinstance(key, str) else repr(key))
-        return super().construct_mapping(node, deep)
-
-
-# YAML 1.1 reads 1e-4 (without a dot) as text; everybody who writes it means the number
-_StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+"),
-    list("-+0123456789"),
-)
+from spark_rank.redaction import remember, shown_setting
+from spark_rank.visible import visible
 
 
 def load_config(
@@ -58,25 +35,31 @@ def load_config(
     for assignment in spark_settings:
         key, value = _split_assignment(assignment, "--spark")
         if not key.startswith("spark."):
-            raise ConfigError(f"--spark {assignment}: Spark settings start with 'spark.'")
-        config = dataclasses.replace(config, spark={**config.spark, key: value})
+            # the value is not repeated: it may be a secret
+            raise ConfigError(f"--spark {key}: Spark settings start with 'spark.'")
+        added = _convert(dict[str, str], {key: value}, "spark", "--spark")
+        config = dataclasses.replace(config, spark={**config.spark, **added})
+    remember(config.spark)
     check_config(config, f"{path} with --set" if sets else str(path))
     return config
 
 
-def to_yaml(config: Any) -> str:
-    """Return the effective configuration as a YAML document."""
-    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
+def to_yaml(config: Config) -> str:
+    """Return the effective configuration as a YAML document; secrets are not shown."""
+    tree = dataclasses.asdict(config)
+    tree["spark"] = {name: shown_setting(name, value) for name, value in config.spark.items()}
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(LONGEST + 1)  # a device would never end
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such configuration file{_nearby(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
-    tree = _parse(text, str(path))
+    tree = parse_yaml(text, str(path))
     if tree is None:
         return {}
     if not isinstance(tree, dict):
@@ -84,41 +67,11 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return tree
 
 
-def _parse(text: str, source: str) -> Any:
-    loader = _StrictLoader(text)
-    loader.name = source
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _keep_spark_settings_as_text(node)
-        return loader.construct_document(node)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{source}: not valid YAML: {_one_line(error)}") from None
-    finally:
-        loader.dispose()
-
-
-def _keep_spark_settings_as_text(node: yaml.Node) -> None:
-    """Keep what stands below `spark:` as it is written: 1.10 is not 1.1, on is not true."""
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
-        if key.value == "spark" and isinstance(value, yaml.MappingNode):
-            for _, setting in value.value:
-                if isinstance(setting, yaml.ScalarNode) and not setting.tag.endswith(":null"):
-                    setting.tag = "tag:yaml.org,2002:str"
-
-
 def _override(key: str, value: str) -> Any:
     """Return the value of ``--set``: text for keys that hold text, YAML for the others."""
     if key.startswith("spark.") or (holds_text(Config, key) and value not in ("null", "~")):
         return value
-    return _parse(value, f"--set {key}") if value else ""
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return parse_yaml(value, f"--set {key}") if value else ""
 
 
 def _nearby(path: Path) -> str:
@@ -133,7 +86,8 @@ def _nearby(path: Path) -> str:
 def _split_assignment(assignment: str, option: str) -> tuple[str, str]:
     key, equals, value = assignment.partition("=")
     if not equals or not key.strip():
-        raise ConfigError(f"{option} {assignment}: write it as {option} key=value")
+        named = "" if option == "--spark" else f" {visible(assignment, 60)}"
+        raise ConfigError(f"{option}{named}: write it as {option} key=value")
     return key.strip(), value
 
 
@@ -141,13 +95,14 @@ def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
     # settings below `spark` have dots in their own names; the doubled first word may be left out
     first, _, rest = dotted.partition(".")
     if first == "spark" and rest:
-        tree.setdefault("spark", {})[rest if rest.startswith("spark.") else dotted] = value
-        return
-    *parents, last = dotted.split(".")
+        parents, last = ["spark"], rest if rest.startswith("spark.") else dotted
+    else:
+        *parents, last = dotted.split(".")
     for parent in parents:
         tree = tree.setdefault(parent, {})
         if not isinstance(tree, dict):
-            raise ConfigError(f"--set {dotted}: '{parent}' was already set to a plain value")
+            named = visible(f"--set {dotted}: '{parent}'", 120)
+            raise ConfigError(f"{named} was already set to a plain value")
     tree[last] = value
 
 
@@ -160,7 +115,12 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build(tree: Mapping[str, Any], source: str) -> Config:
+    config: Config = _convert(Config, tree, "", source)
+    return config
+
+
+def _convert(kind: Any, tree: Mapping[str, Any], key: str, source: str) -> Any:
     try:
-        return convert(Config, tree, "")
+        return convert(kind, tree, key)
     except SettingError as problem:
         raise ConfigError(f"{source}: {re.sub(r'^: ', '', str(problem))}") from None

@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import reprlib
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from spark_rank.visible import visible
+
+# what counts rows or ratings is a 32-bit number in Spark and Arrow
+_MOST_COUNTED = 2**31 - 1
+# what is shown of a value that does not fit
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 120
 
 
 class SettingError(Exception):
@@ -63,8 +72,9 @@ def _to_dataclass(kind: Any, value: Any, key: str) -> Any:
     arguments = {}
     for name, raw in value.items():
         if name not in fields:
-            hint = suggestion(prefix + str(name), [prefix + known for known in fields])
-            raise SettingError(f"unknown key '{prefix}{name}' ({hint})")
+            known_keys = [prefix + known for known in fields]
+            hint = suggestion(prefix + visible(str(name), 60), known_keys)
+            raise SettingError(f"unknown key '{prefix}{visible(str(name), 60)}' ({hint})")
         converted = convert(types_by_name[name], raw, prefix + name)
         _check_limits(converted, fields[name].metadata, prefix + name)
         arguments[name] = converted
@@ -80,7 +90,7 @@ def _to_optional(kinds: tuple[Any, ...], value: Any, key: str) -> Any:
 
 def _to_choice(options: tuple[Any, ...], value: Any, key: str) -> Any:
     if value not in options or isinstance(value, bool):
-        hint = suggestion(str(value), [str(option) for option in options])
+        hint = suggestion(visible(str(value), 60), [str(option) for option in options])
         raise SettingError(f"{key}: {_show(value)} is not one of the choices ({hint})")
     return value
 
@@ -100,7 +110,7 @@ def _to_dict(kind: Any, value: Any, key: str) -> dict[str, Any]:
             raise SettingError(f"{key}: the name {_show(name)} must be text: put it in quotes")
         # Spark settings and column positions are texts that look like numbers or booleans
         textual = item is not None and holds_text(dict[str, kind], "any")
-        place = f"{key}.{name}"
+        place = f"{key}.{visible(name, 60)}"
         converted[name] = _as_text(item, place) if textual else convert(kind, item, place)
     return converted
 
@@ -109,13 +119,26 @@ def _as_text(value: Any, key: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (str, int, float)):
-        return str(value)
-    raise SettingError(f"{key}: must be a plain value, not {_show(value)}")
+        return _clean(str(value), key)
+    # not shown: it may be a secret
+    raise SettingError(f"{key}: must be a plain value, not a {type(value).__name__}")
+
+
+def _clean(text: str, key: str) -> str:
+    """Return text that a file system, a log and a table can hold; a tab may separate fields."""
+    if visible(text.replace("\t", " ")) != text.replace("\t", " "):
+        raise SettingError(
+            f"{key}: holds a control character, or one that hides or turns what follows: leave it "
+            "out"
+        )
+    return text
 
 
 def _to_scalar(kind: type, value: Any, key: str) -> Any:
     if kind is float:
         return _to_float(value, key)
+    if isinstance(value, str) and kind is str:
+        return _clean(value, key)
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     words = {int: "a whole number", str: "text (put it in quotes)", bool: "true or false"}
@@ -135,15 +158,20 @@ def _to_float(value: Any, key: str) -> float:
 
 
 def _check_limits(value: Any, limits: Mapping[str, Any], key: str) -> None:
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            _check_limits(item, limits, f"{key}[{position}]")
+        return
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return
+    most = limits.get("at_most", _MOST_COUNTED if isinstance(value, int) else None)
     if "above" in limits and not value > limits["above"]:
         raise SettingError(f"{key}: must be above {limits['above']:g}, not {value}")
     if "at_least" in limits and value < limits["at_least"]:
         raise SettingError(f"{key}: must be at least {limits['at_least']:g}, not {value}")
-    if "at_most" in limits and value > limits["at_most"]:
-        raise SettingError(f"{key}: must be at most {limits['at_most']:g}, not {value}")
+    if most is not None and value > most:
+        raise SettingError(f"{key}: must be at most {most:,}, not {value}")
 
 
 def _show(value: Any) -> str:
-    return "empty (null)" if value is None else f"{type(value).__name__} {value!r}"
+    return "empty (null)" if value is None else f"{type(value).__name__} {_SHORT.repr(value)}"

@@ -6,6 +6,7 @@ arrays and is tested without Spark.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,9 @@ NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
 Row = dict[str, Any]
 Fit = Callable[[LearnerSpec, Params | None, Sample, Limits], Fitted]
+
+_log = logging.getLogger(__name__)
+_logged: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ def learn_user(
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
         outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
+        _log_once(problem.user_id, spec.label, type(error).__name__)
     hyperparameters = spec.hyperparameters(job.limits.scale)
     return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
 
@@ -123,6 +128,13 @@ def _head(problem: Problem, spec: LearnerSpec) -> Row:
         "on_rating_scale": spec.kind.on_rating_scale,
         "test_ratings": problem.ratings[problem.test],
     }
+
+
+def _log_once(user_id: str, label: str, error: str) -> None:
+    """Log the exception that is being handled, the first of its kind in this process."""
+    if (label, error) not in _logged:
+        _logged.add((label, error))
+        _log.warning("user %s, %s: unexpected error", user_id, label, exc_info=True)
 
 
 def _learned_columns(

@@ -1,37 +1,131 @@
-"""Says what is going on: one line per stage, and the share of tasks done while it runs."""
+"""Says what is going on: a line when a stage begins and ends, and how far it is in between."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Any, Self
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from spark_rank.events import EventLog, process_log
+
 _TERMINAL_INTERVAL = 0.3
-_LOG_INTERVAL = 10.0
+# lines of a log come after ten seconds, later every tenth of the time so far, at least each minute
+_FIRST_LINE, _RAREST_LINE, _LINE_SHARE = 10.0, 60.0, 0.1
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks of the Spark jobs that run now: all, finished, and rows that finished ones read."""
+
+    total: int = 0
+    done: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Users:
+    """How many users a stage goes over: all, done before, under way."""
+
+    total: int
+    before: int = 0
+    under_way: int = 0
+
+
+@dataclass(frozen=True)
+class Advance:
+    """How far a stage is: the users of this command over the seconds since it met the first."""
+
+    seconds: float
+    tasks: Tasks
+    users: Users | None = None
+    users_done: int = 0
+    users_here: int = 0
+    users_seconds: float = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Return users a second; None before the first ones are done."""
+        known = self.users_here > 0 and self.users_seconds > 0.0
+        return self.users_here / self.users_seconds if known else None
+
+    @property
+    def share(self) -> float | None:
+        """Return the share of the users that is done, else of the tasks that run now."""
+        if self.users is not None and self.users.total:
+            return min(1.0, self.users_done / self.users.total)
+        return self.tasks.done / self.tasks.total if self.tasks.total else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return how long it takes at the rate so far; known only where users are counted."""
+        if self.users is None or self.rate is None:
+            return None
+        return max(0, self.users.total - self.users_done) / self.rate
+
+    def text(self) -> str:
+        """Return it in words."""
+        words = []
+        if self.users is not None and self.share is not None:
+            words.append(f"{self.share:.0%}, {self.users_done:,} of {self.users.total:,} users")
+        elif self.tasks.total:
+            words.append(f"{self.tasks.done}/{self.tasks.total} tasks")
+        if self.rate is not None:
+            words.append(f"{self.rate:,.0f} users/s")
+        words.append(f"{self.seconds:.0f} s")
+        if self.seconds_left is not None:
+            words.append(f"{duration(self.seconds_left)} left")
+        return ", ".join(words)
+
+    def fields(self) -> dict[str, Any]:
+        """Return it as the fields of an event."""
+        found: dict[str, Any] = {"seconds": round(self.seconds, 1)}
+        found |= {"tasks_done": self.tasks.done, "tasks": self.tasks.total}
+        if self.users is not None:
+            found |= {"users_done": self.users_done, "users": self.users.total}
+        if self.rate is not None and self.seconds_left is not None:
+            found["users_per_second"] = round(self.rate, 1)
+            found["seconds_left"] = round(self.seconds_left, 1)
+        return found
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class Progress:
-    """Follows the Spark jobs of one stage and prints to `stream` (stderr by default)."""
+    """Follows the Spark jobs of one stage and tells `log` (the process's own by default)."""
 
-    def __init__(self, spark: SparkSession, stage: str, stream: TextIO | None = None) -> None:
-        self._tracker = spark.sparkContext.statusTracker()
+    def __init__(self, spark: SparkSession, stage: str, log: EventLog | None = None) -> None:
+        self._tracker = _Tracker(spark)
         self._stage = stage
-        self._stream = stream or sys.stderr
-        self._terminal = self._stream.isatty()
+        self._log = log or process_log()
         self._done = threading.Event()
         # a line is drawn whole, and none after the closing one
         self._drawing = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
         self._started = time.monotonic()
+        self._users: Users | None = None
+        self._users_started = self._started
+        self._users_at_start = 0
 
     def __enter__(self) -> Self:
-        self._print(f"[{self._stage}] ...")
+        if self._log.draws:
+            self._log.draw("...", stage=self._stage)
+        else:
+            self._log.emit("started", "...", stage=self._stage)
+        self._token = _current.set(self)
         self._thread.start()
         return self
 
@@ -41,6 +135,7 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        _current.reset(self._token)
         self._stop()
         self._thread.join(timeout=5.0)
 
@@ -48,54 +143,109 @@ class Progress:
         """Return the time since the stage began."""
         return time.monotonic() - self._started
 
-    def finish(self, message: str) -> None:
-        """Print the stage's closing line; from then on nothing is drawn."""
+    def finish(self, message: str, event: str = "finished", **fields: Any) -> None:
+        """Tell the stage's closing line; from then on nothing is drawn."""
         self._stop()
-        print(f"[{self._stage}] {message}", file=self._stream, flush=True)
+        self._log.emit(event, message, stage=self._stage, **fields)
+
+    def begin(self, users: Users) -> None:
+        """Count users from here on."""
+        if self._users is None:
+            self._users_started, self._users_at_start = time.monotonic(), users.before
+        self._users = users
+
+    def part_done(self, users: int) -> None:
+        """Take so many of the users under way as done: the jobs that read them have ended."""
+        with self._drawing:
+            if self._users is not None:
+                users = min(users, self._users.under_way)
+                self._users = replace(
+                    self._users,
+                    before=self._users.before + users,
+                    under_way=self._users.under_way - users,
+                )
+
+    def advance(self) -> Advance:
+        """Return how far the stage is."""
+        tasks, users = self._tracker.tasks(), self._users
+        if users is None:
+            return Advance(self.seconds(), tasks)
+        # what is counted after the users' own pass, their table for one, must not count as users
+        done = users.before + min(users.under_way, tasks.rows)
+        here = done - self._users_at_start
+        since = time.monotonic() - self._users_started
+        return Advance(self.seconds(), tasks, users, done, here, since)
 
     def _follow(self) -> None:
-        interval = _TERMINAL_INTERVAL if self._terminal else _LOG_INTERVAL
-        while not self._done.wait(interval):
-            done, total = self._tasks()
-            if total:
-                text = f"[{self._stage}] {done}/{total} tasks, {self.seconds():.0f} s"
-                with self._drawing:
-                    if not self._done.is_set():
-                        self._print(text)
+        told = 0.0
+        pause = _TERMINAL_INTERVAL if self._log.draws else _FIRST_LINE
+        while not self._done.wait(pause):
+            try:
+                now = self.advance()
+            except (Py4JError, OSError):
+                return  # the JVM is gone: whoever asked it for the result says so
+            with self._drawing:
+                if self._done.is_set() or not (now.tasks.total or now.users):
+                    continue
+                if self._log.draws:
+                    self._log.draw(now.text(), stage=self._stage)
+                else:
+                    fields = now.fields()
+                    self._log.emit("progress", now.text(), stage=self._stage, **fields)
+                    told = self.seconds()
+            if not self._log.draws:
+                pause = min(_RAREST_LINE, max(_FIRST_LINE, told * _LINE_SHARE))
 
     def _stop(self) -> None:
         with self._drawing:
             self._done.set()
-            self._clear()
+            if self._log.draws:
+                self._log.draw("", stage=self._stage)
 
-    def _tasks(self) -> tuple[int, int]:
-        done = total = 0
-        for stage_id in self._tracker.getActiveStageIds():
-            info = self._tracker.getStageInfo(stage_id)
-            if info is not None:
-                done += info.numCompletedTasks
-                total += info.numTasks
-        return done, total
 
-    def _print(self, text: str) -> None:
-        if self._terminal:
-            self._stream.write(f"\r\x1b[K{text}")
-        else:
-            self._stream.write(f"{text}\n")
-        self._stream.flush()
+_current: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
-    def _clear(self) -> None:
-        if self._terminal:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+
+class _Tracker:
+    """Asks Spark's own bookkeeping for the tasks of the stages that run now."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        context: Any = spark.sparkContext
+        self._store = context._jsc.sc().statusStore()
+
+    def tasks(self) -> Tasks:
+        stages = self._store.activeStages()
+        found = [stages.apply(i) for i in range(stages.size())]
+        return Tasks(
+            sum(stage.numTasks() for stage in found),
+            sum(stage.numCompleteTasks() for stage in found),
+            sum(stage.inputRecords() for stage in found),
+        )
 
 
 @contextmanager
 def job_description(spark: SparkSession, text: str) -> Iterator[None]:
     """Name the Spark jobs of a block of code, as the UI and the event log show them."""
     context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(text)
     try:
         yield
     finally:
-        context.setJobDescription(None)  # type: ignore[arg-type] # None takes it away
+        context.setJobDescription(before)  # type: ignore[arg-type] # None takes it away
+
+
+@contextmanager
+def over_users(users: int, *, before: int = 0) -> Iterator[Callable[[int], None]]:
+    """Let the running stage's progress count users while Spark reads a block of each.
+
+    `before` of the users were done by an earlier command. Yields what to call, from any thread,
+    with the number of users of a part that is done.
+    """
+    progress = _current.get()
+    if progress is None:
+        yield lambda done: None
+        return
+    progress.begin(Users(users, before, users - before))
+    yield progress.part_done
+    progress.part_done(users)

@@ -23,6 +23,7 @@ from spark_rank.config import Config
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
+from spark_rank.engine.run_metrics import stage_metrics, write_metrics
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -60,14 +61,19 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
             _check_same(stage, done, fingerprint, settings, config, run)
             # what a process that was killed with the last stroke had no time for
             run.draft(stage.name, fingerprint).remove()
-            progress.finish(f"already done: {done['message']}")
+            progress.finish(f"already done: {done['message']}", "already_done")
             return done
         draft = run.draft(stage.name, fingerprint)
+        users = None
         if draft.sealed() is None:
             draft.clear()
             started = datetime.now(UTC)
-            with job_description(spark, f"{run.run_id}: {stage.name}"):
+            with (
+                job_description(spark, f"{run.run_id}: {stage.name}"),
+                _failure_measured(stage, run, progress),
+            ):
                 result = stage.run(config, spark, run.with_draft(draft))
+            users = result.users
             draft.seal({
                 "stage": stage.name,
                 "fingerprint": fingerprint,
@@ -82,7 +88,10 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
                 "spark": _spark_facts(spark),
             })  # fmt: skip
         record = _publish(draft, run, stage, renew=outdated)
-        progress.finish(f"{record['message']} ({record['seconds']:.1f} s)")
+        outcome = {**record, "users": users}
+        metrics = stage_metrics(run.run_id, stage.name, record["seconds"], outcome, spark)
+        write_metrics(run, metrics)
+        progress.finish(f"{record['message']} ({record['seconds']:.1f} s)", **_told(metrics))
     return record
 
 
@@ -96,6 +105,23 @@ def _publish(draft: Draft, run: Run, stage: Stage, *, renew: bool) -> Record:
     published = run.record(stage.name)
     assert published is not None
     return published
+
+
+@contextmanager
+def _failure_measured(stage: Stage, run: Run, progress: Progress) -> Iterator[None]:
+    """Leave metrics of an attempt that failed, too."""
+    try:
+        yield
+    except Exception as error:
+        outcome = {"error": type(error).__name__}
+        seconds = progress.seconds()
+        write_metrics(run, stage_metrics(run.run_id, stage.name, seconds, outcome, run.spark))
+        raise
+
+
+def _told(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("seconds", "users", "users_per_second", "rows", "failed_users")
+    return {name: metrics[name] for name in names}
 
 
 def versions(spark: SparkSession) -> dict[str, str]:

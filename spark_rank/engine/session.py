@@ -18,10 +18,17 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
+from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
+from spark_rank.engine.worker_log import COLLECT
 from spark_rank.errors import ConfigError
+from spark_rank.events import emit, process_log
+from spark_rank.redaction import PATTERN, is_secret, remember, shown_setting
 
-_LOG_SETTINGS = Path(__file__).parent / "log4j2.properties"
+_LOG_SETTINGS = {
+    "text": Path(__file__).parent / "log4j2.properties",
+    "json": Path(__file__).parent / "log4j2-json.properties",
+}
 
 # a user block is a row with lists: a batch of a thousand is some megabytes
 DEFAULTS = {
@@ -30,8 +37,13 @@ DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
+    # what workers log is told by the driver
+    COLLECT: "true",
+    # the memory of Python workers is seen too
+    "spark.executor.processTreeMetrics.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "16",
+    "spark.redaction.regex": PATTERN,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # numba does not follow the task's cpus as BLAS does
@@ -86,24 +98,23 @@ def _submitted_settings() -> dict[str, str]:
 
 
 @contextmanager
-def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a session that is stopped afterwards, whatever happens."""
+def spark_session(
+    app_name: str, configured: Mapping[str, str], store: str | None = None
+) -> Iterator[SparkSession]:
+    """Yield a session that is stopped afterwards, whatever happens.
+
+    With a `store` it leaves an event log there, unless the settings say otherwise.
+    """
     submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
+    remember(settings)
     for name in overruled(configured, submitted):
-        line = (
-            f"spark-submit's {name}={submitted[name]} wins over the configured {configured[name]}"
-        )
-        print(f"spark-rank: {line}", file=sys.stderr)
+        given, other = (shown_setting(name, found[name]) for found in (submitted, configured))
+        emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
     if not under_spark_submit():
         _prepare_own_jvm(settings)
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    if "spark.app.name" not in configured and not under_spark_submit():
-        builder = builder.appName(app_name)
     try:
-        spark = builder.getOrCreate()
+        spark = _start(app_name, configured, settings, store)
     except (PySparkException, PySparkRuntimeError, Py4JJavaError) as error:
         raise ConfigError(
             f"Spark did not start with these settings: {java_reason(error)}: check `spark:` in "
@@ -126,6 +137,37 @@ def spark_session(app_name: str, configured: Mapping[str, str]) -> Iterator[Spar
             # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
             with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
                 spark.stop()
+
+
+def _start(
+    app_name: str, configured: Mapping[str, str], settings: dict[str, str], store: str | None
+) -> SparkSession:
+    if not under_spark_submit():
+        _start_jvm(settings)
+    if store is not None:
+        settings = settings | event_log_settings(settings, store)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if "spark.app.name" not in configured and not under_spark_submit():
+        builder = builder.appName(app_name)
+    return builder.getOrCreate()
+
+
+def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that the JVM is started with: its command line is seen by everybody.
+
+    Secrets are left out; they are set when the JVM runs, which is early enough for them. What is
+    inside of the JVM's own options cannot be.
+    """
+    return {name: value for name, value in settings.items() if not is_secret(name)}
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    conf = SparkConf(loadDefaults=False)
+    for name, value in launch_settings(settings).items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)
 
 
 @contextmanager
@@ -163,5 +205,6 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2.configurationFile" not in options:
-        log_option = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+        log_settings = _LOG_SETTINGS[process_log().form]
+        log_option = f"-Dlog4j2.configurationFile={log_settings.as_uri()}"
         settings["spark.driver.extraJavaOptions"] = f"{options} {log_option}".strip()

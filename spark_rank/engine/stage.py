@@ -14,11 +14,15 @@ from spark_rank.engine.store import Run
 
 @dataclass(frozen=True)
 class StageResult:
-    """What a finished stage reports: rows per table, facts for the manifest, a closing line."""
+    """What a finished stage reports: rows per table, facts for the manifest, a closing line.
+
+    `users` is how many it went over, where that is what it does.
+    """
 
     message: str
     tables: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    users: int | None = None
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rank.config.run_ids import check_run_id
 from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.filesystem import Filesystem, java_reason
+from spark_rank.engine.containment import check_contained
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.lease import Lease
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
@@ -31,7 +33,9 @@ class Run:
         self.spark = spark
         self.run_id = run_id
         self.files = Filesystem(spark)
-        self.root = self.files.qualified(f"{store.rstrip('/')}/runs/run_id={run_id}")
+        runs = f"{store.rstrip('/')}/runs"
+        self.root = self.files.qualified(f"{runs}/run_id={check_run_id(run_id)}")
+        check_contained(self.root, self.files.qualified(runs))
         self.lease: Lease | None = None
         self._draft: Draft | None = None
 

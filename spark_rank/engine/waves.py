@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 from spark_rank.data.contracts import Contract
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.inventory import Inventory, as_record, from_record, take_inventory
-from spark_rank.engine.progress import job_description
+from spark_rank.engine.progress import job_description, over_users
 from spark_rank.engine.store import Run
 
 _UNDER_WAY = 2
@@ -65,10 +65,12 @@ def write_in_waves(
     contract: Contract,
     plan: Sequence[tuple[int, ...]],
     make: Callable[[Wave], DataFrame],
+    users: int,
     partition_by: tuple[str, ...] = (),
 ) -> list[SavedWave]:
     """Write a table of the stage in progress wave by wave; return them all, in order.
 
+    `users` is how many there are in all, for the progress.
     `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
     """
     draft = run.in_progress
@@ -80,10 +82,19 @@ def write_in_waves(
     if saved and missing:
         text = f"[{draft.stage}] {len(saved)} of {len(waves)} waves are there already"
         print(text, file=sys.stderr, flush=True)
-    saved |= dict(zip(missing, saver.save_all(missing, len(waves)), strict=True))
+    sizes = _sizes(waves, users)
+    with over_users(users, before=sum(sizes[wave] for wave in saved)) as part_done:
+        made = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))
+    saved |= dict(zip(missing, made, strict=True))
     in_order = [saved[wave] for wave in waves]
     draft.add_parts(contract.table, {found.folder: found.files for found in in_order})
     return in_order
+
+
+def _sizes(waves: Sequence[Wave], users: int) -> dict[Wave, int]:
+    """Return about how many users each wave has: buckets are of hashes, and so much the same."""
+    buckets = sum(len(wave.buckets) for wave in waves)
+    return {wave: users * len(wave.buckets) // max(buckets, 1) for wave in waves}
 
 
 def wave_facts(waves: Sequence[SavedWave]) -> list[dict[str, Any]]:
@@ -98,14 +109,18 @@ class _Saver:
     make: Callable[[Wave], DataFrame]
     partition_by: tuple[str, ...]
 
-    def save_all(self, waves: Sequence[Wave], of: int) -> list[SavedWave]:
-        """Save waves, some at a time; the first that fails ends the others."""
+    def save_all(
+        self, waves: Sequence[Wave], of: int, done: Callable[[Wave], None]
+    ) -> list[SavedWave]:
+        """Save waves, some at a time, and tell of each; the first that fails ends the others."""
         context = self.run.spark.sparkContext
         tag = f"waves {self.run.in_progress.attempt}"
         with ThreadPoolExecutor(_UNDER_WAY, thread_name_prefix="wave") as threads:
             # what the session knows of this thread, such as the scheduler's pool, counts there too
             work = inheritable_thread_target(self.run.spark)(self._tagged)
-            tasks: list[Future[SavedWave]] = [threads.submit(work, wave, of, tag) for wave in waves]
+            tasks: list[Future[SavedWave]] = [
+                threads.submit(work, wave, of, tag, done) for wave in waves
+            ]
             try:
                 wait(tasks, return_when=FIRST_EXCEPTION)
                 return [task.result() for task in tasks if task.done()]
@@ -115,14 +130,16 @@ class _Saver:
                 if not all(task.done() for task in tasks):
                     context.cancelJobsWithTag(tag)
 
-    def _tagged(self, wave: Wave, of: int, tag: str) -> SavedWave:
+    def _tagged(self, wave: Wave, of: int, tag: str, done: Callable[[Wave], None]) -> SavedWave:
         context = self.run.spark.sparkContext
         context.addJobTag(tag)
         try:
             stage = self.run.in_progress.stage
             text = f"{self.run.run_id}: {stage}, wave {wave.number + 1} of {of}"
             with job_description(self.run.spark, text):
-                return self._save(wave)
+                saved = self._save(wave)
+            done(wave)
+            return saved
         finally:
             context.removeJobTag(tag)
 

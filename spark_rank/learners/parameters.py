@@ -6,6 +6,7 @@ the help texts all read that list.
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,8 @@ class Parameter:
             return
         if not self._accepts(value):
             allowed = self.describe() + (", or null" if self.optional else "")
-            raise InvalidParameterError(f"{name}={value!r} is not allowed: give {allowed}")
+            shown = reprlib.repr(value)
+            raise InvalidParameterError(f"{name}={shown} is not allowed: give {allowed}")
 
     def describe(self) -> str:
         """Say in words which values are allowed."""

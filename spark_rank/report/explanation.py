@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spark_rank.visible import visible
+
 Row = Mapping[str, Any]
 
 _TITLE = 34  # letters of an item that are shown
@@ -22,7 +24,7 @@ def _head(found: Row) -> list[str]:
     reason = f" ({found['reason']})" if found["reason"] else ""
     kernel = f", kernel {found['kernel']}" if found["kernel"] else ""
     return [
-        f"user {found['user_id']}, {found['learner']}: {found['status']}{reason} from "
+        f"user {visible(found['user_id'])}, {found['learner']}: {found['status']}{reason} from "
         f"{found['n_train']:,} ratings, {found['n_test']:,} held out{kernel}"
     ]
 
@@ -84,5 +86,4 @@ def _rated(row: Row) -> str:
 def _name(row: Row) -> str:
     """Return id and title, cut to a width that leaves a table readable."""
     words: Sequence[str] = [row["item_id"], *([row["title"]] if row["title"] else [])]
-    text = " ".join(words)
-    return text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…"
+    return visible(" ".join(words), _TITLE)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as html_escape
 
+from spark_rank.redaction import redact
+from spark_rank.visible import inert, visible
+
+# no script, no network: whatever a title may hold, a browser runs and fetches nothing
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2127; --soft: #5d646e; --line: #d8dce2;
   --paper: #ffffff; --band: #f4f6f8; --best: #e3f1e8; --worse: #f8e5e0; --link: #1f5fa6; }
@@ -120,11 +125,12 @@ class Section:
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """Return the HTML document; every text is escaped."""
+    """Return the HTML document; every text is escaped, and shows what would steer its reader."""
     body = "\n".join(_section(section, number) for number, section in enumerate(sections, 1))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{escape(title)}</h1>\n<p class="soft">{escape(subtitle)}</p>\n'
         f"{_contents(sections)}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
@@ -157,7 +163,8 @@ def _part(part: Part) -> str:
         kind = ' class="square"' if part.square else ""
         return f"<figure{kind}>{picture}<figcaption>{escape(part.alt)}</figcaption></figure>"
     if isinstance(part, Preformatted):
-        return f'<pre tabindex="0">{escape(part.text)}</pre>'
+        lines = "\n".join(map(escape, part.text.split("\n")))
+        return f'<pre tabindex="0">{lines}</pre>'
     if isinstance(part, Heading):
         return f"<h3>{escape(part.text)}</h3>"
     if isinstance(part, Notes):
@@ -193,12 +200,12 @@ def _heading(table: Table, column: int) -> str:
 
 def _row(cells: Sequence[Cell]) -> str:
     first, *others = cells
-    shown = [f'<th scope="row">{escape(first.text)}</th>']
+    shown = [f'<th scope="row">{escape(inert(first.text))}</th>']
     for cell in others:
         kinds = (("best", cell.best), ("worse", cell.worse), ("text", cell.left))
         classes = " ".join(name for name, on in kinds if on)
         attribute = f' class="{classes}"' if classes else ""
-        shown.append(f"<td{attribute}>{escape(cell.text)}{_mark(cell)}</td>")
+        shown.append(f"<td{attribute}>{escape(inert(cell.text))}{_mark(cell)}</td>")
     return "".join(shown)
 
 
@@ -208,3 +215,8 @@ def _mark(cell: Cell) -> str:
         return ""
     sign, word = ("✓", "marked") if cell.best else ("✗", "marked as worse")
     return f' <span aria-hidden="true">{sign}</span><span class="unseen"> ({word})</span>'
+
+
+def escape(text: str) -> str:
+    """Return text as HTML shows it, without secrets and control characters."""
+    return html_escape(visible(redact(text)))

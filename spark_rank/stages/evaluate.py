@@ -58,14 +58,16 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[ROC.table] = _roc(scored, groups, measures.relevant_from)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
+    status = status_counts(metrics)
     return StageResult(
         f"{rows[METRICS.table]:,} users × learners",
         rows,
         {
             "means": _means(tables[SUMMARY.table]),
-            "status": status_counts(metrics),
+            "status": status,
             "relevant_from": measures.relevant_from,
         },
+        rows[METRICS.table] // len(status) if status else None,
     )
 
 

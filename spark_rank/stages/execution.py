@@ -10,6 +10,7 @@ from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.store import Run
+from spark_rank.engine.worker_log import tell_worker_lines
 from spark_rank.learners import BASELINES
 from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, report
 
@@ -19,10 +20,15 @@ PIPELINE = "pipeline"
 def execute(name: str, config: Config, *, takeover: bool = False) -> None:
     """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = _stages(name, config)
-    with spark_session(f"spark_rank {name} {config.run_id}", config.spark) as spark:
+    with spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark:
         run = Run(spark, config.store, config.run_id)
-        with working_on(run, takeover=takeover):
-            run_stages(stages, config, spark, run)
+        try:
+            with working_on(run, takeover=takeover):
+                run_stages(stages, config, spark, run)
+        except Exception:
+            tell_worker_lines(spark)
+            raise
+        tell_worker_lines(spark)
         if name == PIPELINE:
             # flushed, for spark-submit may end before it has passed on what is printed at exit
             print(run_summary(run.records(), run), flush=True)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
 from spark_rank.data.contracts import VERSION_COLUMN
+from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
@@ -45,7 +46,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings = _effective_input(config)
     found = input_files(config, run)
     check_readable(found, settings, run)
-    with _scan_settings(spark):
+    with _scan_settings(spark), damaged_files_are_named(run.root):
         pieces, judged, starts = _gather(found, settings, run)
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))

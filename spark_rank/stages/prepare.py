@@ -59,6 +59,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "filters_settled": settled(steps),
             "profile": profile,
         },
+        written,
     )
 
 

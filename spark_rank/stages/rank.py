@@ -42,6 +42,7 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{rows:,} users, {facts['calls']:,} questions for {facts['items']:,} items",
         {RANKINGS.table: rows},
         {"learners": asked, **facts},
+        rows,
     )
 
 

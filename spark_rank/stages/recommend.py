@@ -73,7 +73,8 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         return wanted_columns(models, blocks, wave).mapInArrow(lists, ddl(RECOMMENDATIONS.columns))
 
     plan = [tuple(part["buckets"]) for part in trained]
-    waves = write_in_waves(run, RECOMMENDATIONS, plan, listed, partition_by=("bucket",))
+    users: int = (run.record("prepare") or {})["tables"][BLOCKS.table]
+    waves = write_in_waves(run, RECOMMENDATIONS, plan, listed, users, partition_by=("bucket",))
     rows = sum(wave.rows for wave in waves)
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
@@ -85,6 +86,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{len(items):,} items",
         {RECOMMENDATIONS.table: rows},
         {"learner": label, "candidates": candidates, **found},
+        found["users"],
     )
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config, TrainConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
+from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
 from spark_rank.engine.learning import FAILED, learn_batches
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
@@ -29,7 +30,8 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     blocks = target_blocks(config.train, run.read(BLOCKS))
     kept = keep_models(config, job, blocks, run)
     cores = spark.sparkContext.defaultParallelism
-    plan = plan_waves(*_users_and_buckets(run), config.users_per_wave, cores)
+    users, buckets = _users_and_buckets(run)
+    plan = plan_waves(users, buckets, config.users_per_wave, cores)
 
     def learned(wave: Wave) -> DataFrame:
         own = blocks.where(F.col("bucket").isin(*wave.buckets))
@@ -42,24 +44,28 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     # cores busy to the end, and progress visible
     tasks = max(cores, *map(len, plan))
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
-        waves = write_in_waves(run, MODELS, plan, learned)
+        waves = write_in_waves(run, MODELS, plan, learned, users=users)
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(
             "train: no user has as many ratings as train.targets_min and targets_max ask for"
         )
-    counts = status_counts(run.written(MODELS))
+    written = run.written(MODELS)
+    counts = status_counts(written)
+    failures = failure_examples(written) if failed_users(counts) else {}
+    tell_failures("train", counts, failures)
     check_failures(config.train, counts, f"{run.in_progress.waves}/{MODELS.table}")
     words = ", ".join(
         f"{entry.label}: " + status_in_words(counts[entry.label]) for entry in config.train.learners
     )
-    facts = {"status": counts, "waves": wave_facts(waves), "job": job_facts(job)}
+    facts = {"status": counts, "failed_users": failures, "waves": wave_facts(waves),
+             "job": job_facts(job)}  # fmt: skip
     tables = {MODELS.table: rows}
     if kept is not None:
         words += f"; {kept.in_words(rows // len(job.specs))}"
         facts["previous"] = kept.facts
         tables[CHANGES.table] = kept.facts["listed"]
-    return StageResult(words, tables, facts)
+    return StageResult(words, tables, facts, rows // len(job.specs))
 
 
 def _users_and_buckets(run: Run) -> tuple[int, int]:

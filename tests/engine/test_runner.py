@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkStageInfo
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.tables import ITEMS, METRICS, USERS
-from spark_rank.engine.progress import Progress
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
@@ -214,6 +210,28 @@ def test_a_broken_record_is_named(spark: SparkSession, run: Run, make_config: Ma
         run.record("first")
 
 
+@pytest.mark.parametrize("run_id", ["..", "../x", "a/b", ".", "", "a\nb", "é"])
+def test_the_name_of_a_run_leads_nowhere_else(
+    spark: SparkSession, tmp_path: Path, run_id: str
+) -> None:
+    with pytest.raises(ConfigError, match="letters, digits"):
+        Run(spark, str(tmp_path / "store"), run_id)
+
+
+def test_a_link_out_of_the_store_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    outside, runs = tmp_path / "outside", tmp_path / "real store" / "runs"
+    for folder in (outside, runs / "run_id=here"):
+        folder.mkdir(parents=True)
+    (runs / "run_id=away").symlink_to(outside)
+    (runs / "run_id=again").symlink_to(runs / "run_id=here")
+    (tmp_path / "store").symlink_to(tmp_path / "real store")
+    for store in ("store", "real store"):
+        with pytest.raises(ConfigError, match="a link that leads out of the store, to .*outside"):
+            Run(spark, str(tmp_path / store), "away")
+        for run_id in ("here", "again", "new"):
+            Run(spark, str(tmp_path / store), run_id)
+
+
 def test_files_there_and_back(run: Run, tmp_path: Path) -> None:
     path = run.path("some/note.txt")
     assert not run.files.exists(path)
@@ -231,60 +249,3 @@ def test_files_there_and_back(run: Run, tmp_path: Path) -> None:
     assert run.files.glob(run.path("nothing")) == []
     run.files.delete(run.path("some"))
     assert not run.files.exists(path)
-
-
-def test_progress_says_what_happens(spark: SparkSession) -> None:
-    stream = io.StringIO()
-    with Progress(spark, "train", stream) as progress:
-        spark.range(10).count()
-        progress.finish("ten users")
-    assert stream.getvalue().splitlines() == ["[train] ...", "[train] ten users"]
-    assert progress.seconds() > 0.0
-
-
-def test_progress_on_a_terminal_shows_tasks_and_cleans_up(spark: SparkSession) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    def slowly(_: Any) -> None:
-        import time
-
-        time.sleep(0.1)
-
-    stream = Terminal()
-    with Progress(spark, "train", stream) as progress:
-        spark.range(0, 40, 1, 8).foreach(slowly)
-        progress.finish("done")
-    text = stream.getvalue()
-    assert "/8 tasks" in text
-    # the task counts are wiped before the closing line, and none is drawn after it
-    assert text.endswith("\r\x1b[K[train] done\n\r\x1b[K")
-
-
-def test_progress_draws_nothing_after_the_closing_line(spark: SparkSession) -> None:
-    class SlowTracker:
-        """Answers only when the stage has said its last word."""
-
-        def __init__(self) -> None:
-            self.asked, self.closed = threading.Event(), threading.Event()
-
-        def getActiveStageIds(self) -> list[int]:  # noqa: N802 - Spark's name
-            self.asked.set()
-            assert self.closed.wait(10.0)
-            return [1]
-
-        def getStageInfo(self, stage_id: int) -> SparkStageInfo:  # noqa: N802 - Spark's name
-            return SparkStageInfo(stage_id, 0, "slow", 8, 1, 3, 0)
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream, tracker = Terminal(), SlowTracker()
-    with Progress(spark, "train", stream) as progress:
-        progress._tracker = tracker  # type: ignore[assignment]
-        assert tracker.asked.wait(10.0)
-        progress.finish("done")
-        tracker.closed.set()
-    assert stream.getvalue() == "\r\x1b[K[train] ...\r\x1b[K[train] done\n\r\x1b[K"

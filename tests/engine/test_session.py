@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from spark_rank.engine.session import DEFAULTS, LOCAL_DEFAULTS, overruled, session_settings
+from spark_rank.engine.session import (
+    DEFAULTS,
+    LOCAL_DEFAULTS,
+    launch_settings,
+    overruled,
+    session_settings,
+)
 
 
 def test_spark_submit_wins_over_the_configuration_over_the_defaults() -> None:
@@ -31,3 +37,11 @@ def test_what_spark_submit_overrules_is_named() -> None:
     configured = {"spark.master": "local[2]", "spark.a": "1", "spark.b": "2"}
     submitted = {"spark.master": "local[*]", "spark.a": "1", "spark.c": "3"}
     assert overruled(configured, submitted) == ["spark.master"]
+
+
+def test_the_command_line_of_the_jvm_shows_no_secret() -> None:
+    settings = session_settings({"spark.hadoop.fs.s3a.secret.key": "x", "spark.a": "b"}, {})
+    started = launch_settings(settings)
+    assert "spark.hadoop.fs.s3a.secret.key" not in started
+    assert started["spark.a"] == "b"
+    assert started["spark.driver.memory"] == settings["spark.driver.memory"]

@@ -73,7 +73,7 @@ class Table:
             self.made[wave.number] += 1
             return users.where((F.col("user") % 5).isin(*wave.buckets)).coalesce(1)
 
-        waves = write_in_waves(run, USERS, PLAN, part)
+        waves = write_in_waves(run, USERS, PLAN, part, users=12)
         assert run.written(USERS).count() == 50
         return StageResult("waved", {"users": sum(wave.rows for wave in waves)})
 

@@ -92,3 +92,18 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / files.offset.name).unlink()
     with pytest.raises(FeatureFileError, match=f"{files.offset.name} is missing on this node"):
         open_files(files, str(tmp_path))
+
+
+class Bomb:
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (Path("exploded"),)
+
+
+def test_no_pickle_is_loaded_whatever_the_checksum_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = write_files(tmp_path, np.array([Bomb()], dtype=object), OFFSET, PRIOR, IDS)
+    with pytest.raises(ValueError, match="Python objects|allow_pickle"):
+        open_files(files, str(tmp_path))
+    assert not (tmp_path / "exploded").exists()

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from spark_rank import redaction
 from spark_rank.report.page import (
     Cell,
     Heading,
@@ -138,3 +139,29 @@ def test_plots_name_their_learners(means: tuple[float | None, float]) -> None:
     assert svg.startswith("<svg")
     for word in ("constant", f"mine (mean {means[1]:.3f})", "MSD", "share of users"):
         assert word in svg
+
+
+def test_titles_steer_neither_the_page_nor_a_spreadsheet() -> None:
+    html = page("=cmd|' /C calc'!A0 \u202e\x1b[2J\x00\u2028")
+    assert not {"\u202e", "\x1b", "\x00", "\u2028"} & set(html)
+    text = "".join(read(html).text)
+    assert text.count(r"\u202e\x1b[2J\x00\u2028") == 11
+    # in the cells of the table, from where it may be pasted, a formula is text
+    assert text.count("'=cmd|") == 2
+    assert text.count("=cmd|") == 11
+
+
+def test_the_page_may_run_and_fetch_nothing() -> None:
+    html = page(NASTY)
+    assert "Content-Security-Policy\" content=\"default-src 'none'; style-src" in html
+    tags = set(read(html).tags)
+    assert not tags & {"script", "iframe", "object", "embed", "link", "img", "form", "a"}
+    assert not re.search(r"(href|src)=[\"'](?!#)", html)
+
+
+def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_remembered", set())
+    redaction.remember({"spark.hadoop.fs.s3a.secret.key": "hunter2/secret"})
+    html = page("login hunter2/secret failed")
+    assert "hunter2" not in html
+    assert "(redacted)" in html

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS
+from spark_rank.data.formats.values import split_cells
 from spark_rank.errors import ConfigError
 
 
@@ -30,7 +29,7 @@ def check_format(file: str, lines: Sequence[str], settings: InputConfig) -> None
 def _fits(lines: Sequence[str], settings: InputConfig) -> bool:
     if settings.format != "csv":
         return FORMATS[settings.format].fits(lines)
-    cells = next(csv.reader(io.StringIO(lines[0]), delimiter=settings.separator), [])
+    cells = split_cells(lines[0], settings.separator)
     named = any(not _is_number(cell) for cell in cells)
     return len(cells) >= 3 and (named or not settings.header)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -19,7 +17,7 @@ from spark_rank.config.values import suggestion
 from spark_rank.data.filesystem import java_reason, literal
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import BOM, first_lines, not_blank, read_lines, split_starts
-from spark_rank.data.formats.values import typed
+from spark_rank.data.formats.values import split_cells, typed
 from spark_rank.errors import ConfigError, InputDataError
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
@@ -61,7 +59,7 @@ def read_movielens_csv(spark: SparkSession, files: Sequence[str], settings: Inpu
 
 def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> DataFrame:
     """Parse lines of files that begin with the same line: a header, where there is one."""
-    cells = next(csv.reader(io.StringIO(first), delimiter=settings.separator), [])
+    cells = split_cells(first, settings.separator)
     body = not_blank(lines)
     if settings.header:
         body = body.where(F.ltrim("raw", F.lit(BOM)) != first)
@@ -103,7 +101,7 @@ def read_parquet(spark: SparkSession, files: Sequence[str], settings: InputConfi
         F.col("_metadata.file_path").alias("source"),
         F.lit(0).cast("bigint").alias("block"),
         F.col("_metadata.row_index").alias("row"),
-        F.to_json(F.struct(*[F.col(f"`{name}`") for name in frame.columns])).alias("raw"),
+        F.to_json(F.struct(*[_column(name) for name in frame.columns])).alias("raw"),
         F.lit(True).alias("text_ok"),
         *[
             _plain(frame.schema[column], name).alias(f"part_{name}")
@@ -151,7 +149,7 @@ def _check_parquet_types(frame: DataFrame, chosen: dict[str, str]) -> None:
 
 def _plain(field: T.StructField, name: str) -> Column:
     """Return a Parquet column as text that reads like the value: an id 5.0 is 5, a time seconds."""
-    column = F.col(f"`{field.name}`")
+    column = _column(field.name)
     if isinstance(field.dataType, _TIMES):
         return F.unix_timestamp(column.cast("timestamp")).cast("string")
     if name != "rating" and isinstance(field.dataType, (T.DoubleType, T.FloatType)):
@@ -159,3 +157,7 @@ def _plain(field: T.StructField, name: str) -> Column:
         whole = column.try_cast("bigint")
         return F.when(column == whole, whole.cast("string")).otherwise(column.cast("string"))
     return column.cast("string")
+
+
+def _column(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")

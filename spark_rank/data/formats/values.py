@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
@@ -71,3 +73,11 @@ def read_day(text: Column) -> Column:
     """Return the seconds since 1970 at the begin of a day written YYYY-MM-DD, else null."""
     # Spark would take a year alone for its first of January
     return F.when(F.length(text) == 10, F.unix_date(text.try_cast("date")).cast("bigint") * _DAY)
+
+
+def split_cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a line of delimited text; one that is no such line is a single cell."""
+    try:
+        return next(csv.reader(io.StringIO(line), delimiter=separator), [])
+    except csv.Error:  # a cell of more than 128 KB, or a quote that never ends
+        return [line]

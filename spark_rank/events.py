@@ -1,0 +1,108 @@
+"""What happens in a run, told on stderr: as lines for people, or as JSON lines for machines.
+
+There is one log per process: `configure` sets its form, `emit` tells an event. No line holds a
+secret of the Spark settings, nor a character that steers a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
+
+from spark_rank.redaction import redact
+from spark_rank.visible import visible
+
+Form = Literal["text", "json"]
+FORMS: tuple[Form, ...] = ("text", "json")
+Level = Literal["info", "warning", "error"]
+
+
+class EventLog:
+    """Writes events to `stream`, by default whatever stderr is at the moment."""
+
+    def __init__(self, form: Form = "text", stream: TextIO | None = None) -> None:
+        self.form = form
+        self.run: str | None = None
+        self._stream = stream
+        # a line is written whole, whatever thread writes it
+        self._writing = threading.Lock()
+
+    @property
+    def draws(self) -> bool:
+        """Tell whether somebody watches: a line may be drawn and wiped again."""
+        return self.form == "text" and self._out().isatty()
+
+    def emit(
+        self,
+        event: str,
+        message: str,
+        *,
+        stage: str | None = None,
+        level: Level = "info",
+        **fields: Any,
+    ) -> None:
+        """Write one event; as JSON with its fields, else its message alone."""
+        if self.form == "json":
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line: dict[str, Any] = {"time": now, "level": level.upper(), "run": self.run}
+            line |= {"stage": stage, "event": event, "message": message, **fields}
+            self._write(json.dumps(_clean(line), default=str) + "\n")
+            return
+        source = stage if level == "info" else f"{stage}: {level}"
+        head = "spark-rank: " if stage is None else f"[{source}] "
+        self._write(f"{self._wipe()}{head}{_clean(message)}\n")
+
+    def draw(self, message: str, *, stage: str) -> None:
+        """Show a line that the next one replaces; only where somebody watches."""
+        if self.draws:
+            self._write(f"{self._wipe()}[{stage}] {_clean(message)}")
+
+    def trace(self, trace: str) -> None:
+        """Write a stack trace: only an error that nobody foresaw has one."""
+        if self.form == "text":
+            self._write(redact(trace))
+
+    def _wipe(self) -> str:
+        return "\r\x1b[K" if self.draws else ""
+
+    def _write(self, text: str) -> None:
+        with self._writing:
+            self._out().write(text)
+            self._out().flush()
+
+    def _out(self) -> TextIO:
+        return self._stream or sys.stderr
+
+
+def _clean(value: Any) -> Any:
+    """Return text, or a tree with texts in it, as it may be shown."""
+    if isinstance(value, str):
+        return visible(redact(value))
+    if isinstance(value, dict):
+        return {key: _clean(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(entry) for entry in value]
+    return value
+
+
+_log = EventLog()
+
+
+def configure(form: Form, run: str | None = None) -> None:
+    """Set the form of this process's events, and the run that they tell of."""
+    _log.form, _log.run = form, run
+
+
+def process_log() -> EventLog:
+    """Return the log that all of this process writes to."""
+    return _log
+
+
+def emit(
+    event: str, message: str, *, stage: str | None = None, level: Level = "info", **fields: Any
+) -> None:
+    """Write an event to this process's log."""
+    _log.emit(event, message, stage=stage, level=level, **fields)

@@ -1,0 +1,157 @@
+"""The examples of schedules run what they promise: Airflow's DAG, cron's line, systemd's units."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_rank.cli import STAGES
+from spark_rank.engine.java import find_java
+
+ROOT = Path(__file__).parents[2]
+DAG = ROOT / "conf" / "airflow" / "spark_rank_dag.py"
+CRON = ROOT / "conf" / "cron.example"
+SERVICE = ROOT / "conf" / "systemd" / "spark-rank.service"
+# the Python of an environment with Airflow; `make airflow-test` makes one
+AIRFLOW = os.environ.get("AIRFLOW_PYTHON", "")
+
+DRIVER = """
+import json, sys
+from datetime import datetime, timezone
+from airflow.dag_processing.dagbag import DagBag
+
+bag = DagBag(sys.argv[1])
+assert not bag.import_errors, bag.import_errors
+dag = bag.dags["spark_rank"]
+if sys.argv[2] == "show":
+    print(json.dumps([[t.task_id, t.bash_command, sorted(t.upstream_task_ids)]
+                      for t in dag.topological_sort()]))
+else:
+    for task in dag.tasks:
+        task.retries = 0
+    ended = dag.test(logical_date=datetime(2026, 3, 1, tzinfo=timezone.utc))
+    print("state", ended.state)
+"""
+
+
+def airflow(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    home.mkdir(exist_ok=True)
+    own = {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+           "AIRFLOW__CORE__DAGS_FOLDER": str(DAG.parent), "PYTHONPATH": ""}  # fmt: skip
+    return subprocess.run(
+        [AIRFLOW, *arguments], env={**os.environ, **own, **more}, cwd=home, capture_output=True,
+        text=True, timeout=900, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return Airflow's directory with a database, or skip where there is no Airflow."""
+    if not AIRFLOW:
+        pytest.skip("Airflow is not installed: `make airflow-test` installs it and runs this test")
+    folder = tmp_path_factory.mktemp("airflow")
+    (folder / "driver.py").write_text(DRIVER)
+    made = airflow(folder, "-m", "airflow", "db", "migrate")
+    assert made.returncode == 0, made.stderr[-2000:]
+    return folder
+
+
+@pytest.mark.airflow
+def test_the_dag_loads_and_chains_the_stages(home: Path) -> None:
+    shown = airflow(home, "driver.py", str(DAG.parent), "show")
+    assert shown.returncode == 0, shown.stderr[-2000:]
+    tasks = json.loads(shown.stdout.splitlines()[-1])
+    order = [task for task, _, _ in tasks]
+    assert order == [stage for stage in STAGES if stage in order]
+    assert [upstream for _, _, upstream in tasks] == [[], *[[task] for task in order[:-1]]]
+    for task, command, _ in tasks:
+        assert f" jobs/{task}.py --config " in command
+
+
+@pytest.mark.airflow
+@pytest.mark.timeout(1200)
+def test_the_dag_runs_and_names_the_run_after_the_logical_date(home: Path, tmp_path: Path) -> None:
+    ratings = [f"u{u},i{i},{(u * 7 + i * 3) % 5 + 1}" for u in range(12) for i in range(15)]
+    (tmp_path / "ratings.csv").write_text("\n".join(["user,item,rating", *ratings]) + "\n")
+    config = tmp_path / "nightly.yaml"
+    config.write_text(
+        f"store: {tmp_path / 'store'}\ninput: {{path: {tmp_path / 'ratings.csv'}, format: csv}}\n"
+        "features: {kind: panel, panel_size: 3}\n"
+    )
+    submit = f"{Path(sys.executable).parent / 'spark-submit'} --master local[1]"
+    settings = {
+        "SPARK_RANK_HOME": str(ROOT), "SPARK_RANK_CONFIG": str(config), "SPARK_SUBMIT": submit,
+        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+        **find_java().environment(),
+    }  # fmt: skip
+    # Airflow runs what its database knows
+    known = airflow(home, "-m", "airflow", "dags", "reserialize", **settings)
+    assert known.returncode == 0, known.stderr[-2000:]
+    done = airflow(home, "driver.py", str(DAG.parent), "run", **settings)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1].lower().endswith("success"), done.stdout[-3000:]
+    manifest = tmp_path / "store" / "runs" / "run_id=2026-03-01" / "manifest"
+    assert (tmp_path / "store" / "runs" / "run_id=2026-03-01" / "report" / "report.html").exists()
+    finished = {path.stem for path in manifest.glob("*.json")}
+    assert {"ingest", "train", "evaluate", "recommend", "report"} <= finished
+
+
+def test_the_dag_names_stages_in_their_order() -> None:
+    """What can be seen of it without Airflow."""
+    text = DAG.read_text()
+    named = re.findall(r'^    "(\w+)",$', text, re.MULTILINE)
+    assert named == [stage for stage in STAGES if stage in named]
+    assert set(STAGES) - set(named) == {"synthesize", "tune", "theorems", "pipeline"}
+    compile(text, str(DAG), "exec")
+
+
+def commands() -> list[str]:
+    cron = [line for line in CRON.read_text().splitlines() if line.startswith("0 3")]
+    service = re.findall(r"^ExecStart=.*'(.*)'$", SERVICE.read_text(), re.MULTILINE)
+    assert len(cron) == len(service) == 1
+    # cron takes a bare % for the end of the line, systemd for a specifier
+    assert re.findall(r".%", cron[0]) == [r"\%"]
+    assert re.findall(r"%+", service[0]) == ["%%"]
+    return [cron[0].split(None, 5)[5].replace(r"\%", "%"), service[0].replace("%%", "%")]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_command_of_cron_and_systemd_is_one_that_is_understood(
+    number: int, tmp_path: Path
+) -> None:
+    """Run the very line, with a stand-in for the program that writes down its arguments."""
+    command = commands()[number].replace("/opt/spark_rank", str(tmp_path))
+    command = command.replace("/run/lock", str(tmp_path)).replace("/var/log", str(tmp_path))
+    program = tmp_path / ".venv" / "bin" / "spark-rank"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\nexit 3\n')
+    program.chmod(0o755)
+    ended = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    given = (tmp_path / "arguments").read_text().split()
+    assert given[:3] == ["pipeline", "--config", "conf/nightly.yaml"]
+    assert re.fullmatch(r"run_id=\d{4}-\d{2}-\d{2}", given[4])
+    if number == 0:
+        assert ended.stdout == "spark_rank ended with 3\n"  # cron sends it by mail
+    else:
+        assert ended.returncode == 3
+
+
+def test_the_units_are_valid() -> None:
+    verify = shutil.which("systemd-analyze")
+    if verify is None:
+        pytest.skip("systemd-analyze is not on this machine")
+    units = sorted(map(str, SERVICE.parent.glob("spark-rank.*")))
+    found = subprocess.run(
+        [verify, "verify", *units], capture_output=True, text=True, timeout=60, check=False
+    )
+    own = [line for line in found.stderr.splitlines() if "spark-rank" in line]
+    assert own == []
