@@ -88,7 +88,7 @@ def test_the_dag_runs_and_names_the_run_after_the_logical_date(home: Path, tmp_p
     submit = f"{Path(sys.executable).parent / 'spark-submit'} --master local[1]"
     settings = {
         "SPARK_RANK_HOME": str(ROOT), "SPARK_RANK_CONFIG": str(config), "SPARK_SUBMIT": submit,
-        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(ROOT),
         **find_java().environment(),
     }  # fmt: skip
     # Airflow runs what its database knows
