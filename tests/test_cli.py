@@ -220,6 +220,7 @@ def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
     assert "shown 2 5\n" in done.stdout, done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_quiet_and_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "spark_rank", "pipeline", "--spark", "spark.master=local[1]"]
     command += ["--set", f"store={tmp_path / 'store'}", *TINY, "features.kind=panel"]

@@ -59,7 +59,10 @@ def write_rating_set(folder: Path, data: RatingSet) -> RatingSetFiles:
 @lru_cache(maxsize=8)
 def open_rating_set(files: RatingSetFiles, folder: str) -> RatingSet:
     """Map the files in `folder`, once per process, after checking their checksums."""
-    arrays = [np.load(verified(file, Path(folder)), mmap_mode="r") for file in files.arrays]
+    arrays = [
+        np.load(verified(file, Path(folder)), mmap_mode="r", allow_pickle=False)
+        for file in files.arrays
+    ]
     return RatingSet(files.name, *arrays)
 
 

@@ -99,7 +99,8 @@ class Lease:
             holder = self.holder()
             if holder is not None and not takeover and not self._has_ended(holder):
                 raise self._refusal(holder)
-            number = self._greatest() + 1
+            # behind the one that was looked at, and no other: who came in between has this number
+            number = 1 if holder is None else holder.number + 1
             if self._files.create_text(self._path(number), self._description()):
                 self._number = number
                 self._write_beat()

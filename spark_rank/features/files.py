@@ -191,7 +191,7 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
 
 def _mapped(path: Path) -> NDArray[Any]:
     """Map a file into memory, as a plain array: that is what compiled functions take."""
-    return np.asarray(np.load(path, mmap_mode="r"))
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def file_checksum(path: Path) -> str:

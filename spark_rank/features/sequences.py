@@ -166,7 +166,9 @@ def open_sequence(files: SequenceFiles) -> Examples:
 def _open(files: SequenceFiles, folder: str) -> Examples:
     paths = [verified(file, Path(folder)) for file in (files.features, files.ranks)]
     # compiled functions take plain arrays: views of the mapped ones
-    return Examples(*[np.asarray(np.load(path, mmap_mode="r")) for path in paths])
+    return Examples(
+        *[np.asarray(np.load(path, mmap_mode="r", allow_pickle=False)) for path in paths]
+    )
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

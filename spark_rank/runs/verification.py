@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.data.tables import TABLES
 from spark_rank.engine.inventory import READERS, StoredFile, from_record, relative
+from spark_rank.engine.run_metrics import FOLDER as METRICS_FOLDER
 from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
 from spark_rank.runs.catalogue import Records
@@ -44,7 +45,7 @@ def verify(run: Run) -> Findings:
               for path, file in from_record(record["files"]).items()}  # fmt: skip
     present = {relative(info, run.root): info.size for info in run.files.below(run.root)}
     for path in sorted(present.keys() - listed.keys()):
-        if not _is_record(path):
+        if not (_is_record(path) or path.startswith(f"{METRICS_FOLDER}/")):
             problems.append(Problem(FOREIGN, path, "no record lists it"))
     with ThreadPoolExecutor(READERS) as readers:
         checked = readers.map(lambda entry: _check_file(run, present, *entry), listed.items())

@@ -136,7 +136,7 @@ def _view(
         return View(files, squared=True)
     kernel = Kernel(entry.kernel, entry.gamma, entry.degree, 1.0)
     parts = list(dict.fromkeys(trial.part for trial in trials))
-    features = np.load(folder / files.features.name, mmap_mode="r")
+    features = np.load(folder / files.features.name, mmap_mode="r", allow_pickle=False)
     try:
         mapped = landmark_features(features, parts, kernel, entry.budget, seed, folder)
     except LearnerError as error:

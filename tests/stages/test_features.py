@@ -49,13 +49,19 @@ def run_until(spark: SparkSession, config: Config, last: str) -> Run:
     return run
 
 
+def in_draft(run: Run) -> Run:
+    """Return the run as the stage sees it that is in progress."""
+    return run.with_draft(run.draft("features", "0" * 16))
+
+
 def folder_of(run: Run, table: str) -> str:
     return run.path(table).removeprefix("file:")
 
 
 def opened(run: Run, facts: dict[str, Any]) -> Any:
     files = FeatureFiles.from_record(facts["files"])
-    return open_files(files, folder_of(run, "feature_files"))
+    where = run.path if run._draft is None else run.draft_path
+    return open_files(files, where("feature_files").removeprefix("file:"))
 
 
 @pytest.fixture(scope="module")
@@ -109,11 +115,11 @@ def test_held_out_ratings_and_partitions_change_no_byte_of_any_kind(
     settings = KINDS[kind].format(path=vectors)
     config = make_config(f"features={{kind: {kind}, {settings}}}")
     found = []
-    for run, partitions in zip(two_runs, ("1", "4"), strict=True):
+    for run, partitions in zip(map(in_draft, two_runs), ("1", "4"), strict=True):
         with runtime_setting(spark, "spark.sql.shuffle.partitions", partitions):
             result = features(config, spark, run)
         tables = [
-            sorted(map(str, spark.read.parquet(run.path(table)).collect()))
+            sorted(map(str, spark.read.parquet(run.draft_path(table)).collect()))
             for table in result.tables
         ]
         found.append((result.facts, result.message, tables))
@@ -124,11 +130,12 @@ def test_all_ratings_of_the_reviewers_are_held_out_ones_too(
     spark: SparkSession, make_config: MakeConfig, two_runs: tuple[Run, Run]
 ) -> None:
     config = make_config(REFERENCE, "features.reference_ratings=all", "features.reference_pool=500")
-    ours, theirs = (features(config, spark, run).facts for run in two_runs)
+    drafts = [in_draft(run) for run in two_runs]
+    ours, theirs = (features(config, spark, run).facts for run in drafts)
     assert ours["files"]["pool"]["items"] == theirs["files"]["pool"]["items"]
     assert ours["files"]["pool"]["ratings"] != theirs["files"]["pool"]["ratings"]
     sizes = [len(row["items"]) for row in two_runs[0].read(BLOCKS).collect()]
-    pool = opened(two_runs[0], ours).pool
+    pool = opened(drafts[0], ours).pool
     assert sorted(np.diff(pool.ends)) == sorted(size for size in sizes if size >= 12)
 
 
@@ -210,7 +217,8 @@ def test_bounds_and_metrics_are_there_for_reviewers(reference: Run) -> None:
 def test_fewer_reviewers_than_asked_for_are_all(
     spark: SparkSession, make_config: MakeConfig, two_runs: tuple[Run, Run]
 ) -> None:
-    run, config = two_runs[1], make_config("features={kind: reference, reference_size: 1000}")
+    run = in_draft(two_runs[1])
+    config = make_config("features={kind: reference, reference_size: 1000}")
     result = features(config, spark, run)
     assert "all of 60 users, for features.reference_size is 1,000" in result.message
     found = opened(run, result.facts)
@@ -239,6 +247,7 @@ def test_vectors_of_ones_own(
     missing = [row["item"] for row in items if row["item"] not in raw]
     for scale in ("standard", "none"):
         settings = f"features={{kind: given, given: {vectors}, given_scale: {scale}}}"
+        run = in_draft(two_runs[1])
         result = given_features(make_config(settings), spark, run)
         found = opened(run, result.facts)
         assert found.matrix.shape == (len(items), 4)
@@ -250,7 +259,7 @@ def test_vectors_of_ones_own(
         assert result.facts["items_without"] == len(missing) > 0
         assert f"{len(missing):,} items without: zeros" in result.message
         assert result.facts["squared_radius"] == (found.matrix.astype(float) ** 2).sum(axis=1).max()
-        written = spark.read.parquet(run.path("item_features")).orderBy("item").collect()
+        written = spark.read.parquet(run.draft_path("item_features")).orderBy("item").collect()
         assert_array_equal([row["features"] for row in written], found.matrix)
         assert_array_equal([row["offset"] for row in written], found.offset)
         assert np.abs(found.offset).max() > 0.0
@@ -340,7 +349,7 @@ def test_wrong_settings_are_told(
 
 def test_every_key_decides_some_kind() -> None:
     keys = {field.name for field in dataclasses.fields(FeaturesConfig)}
-    assert {name for names in _DECIDING.values() for name in names} == keys - {"kind"}
+    assert {name for names in _DECIDING.values() for name in names} == keys - {"kind", "kept_from"}
 
 
 def test_the_papers_configuration_is_valid() -> None:

@@ -182,7 +182,7 @@ def test_kept_factors_are_those_of_the_run_and_zero_elsewhere(first: Run, second
 def test_what_cannot_be_gone_on_from_is_told(store: Store, first: Run, second: Run) -> None:
     with pytest.raises(ConfigError, match="cannot go on from itself"):
         store.config("first", "previous=first")
-    with pytest.raises(ConfigError, match=r"previous: '\.\./x' is no run id"):
+    with pytest.raises(ConfigError, match=r"previous: '\.\./x' must be 1 to 100"):
         store.config("x", "previous=../x")
     with pytest.raises(ConfigError, match=r"features\.kept_from: keeps learned factors"):
         store.config("x", "features.kept_from=first", "features.kind=panel")

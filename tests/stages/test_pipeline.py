@@ -48,7 +48,8 @@ def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
 # written empty, or only for certain inputs and by commands of their own
 SPECIAL = {
     "quarantine", "titles", "given_features", "reviewer_ratings", "tuning", "theorems",
-    "experiment_results", "experiment_summary", "experiment_claims",
+    "experiment_results", "experiment_summary", "experiment_claims", "changes",
+    "ensemble_models", "ensemble_curve", "ensemble_metrics", "ensemble_diversity",
 }  # fmt: skip
 
 
@@ -262,7 +263,7 @@ def test_too_many_bad_rows_end_the_run_but_are_kept(
     config = make_config(f"input.path={path}", "input.format=csv")
     with pytest.raises(InputDataError, match=r"1 of 2 rows are unusable.*max_bad_share 0.05"):
         run_pipeline(config)
-    kept = list(Path(config.store).glob("runs/*/quarantine/*.parquet"))
+    kept = list(Path(config.store).glob("runs/*/_drafts/ingest/*/quarantine/*.parquet"))
     assert duckdb.read_parquet([str(p) for p in kept]).fetchall()[0][2] == "a,c,x"
     assert not list(Path(config.store).glob("runs/*/manifest/*"))
 
@@ -356,6 +357,7 @@ def test_generated_data_in_a_native_format_is_read_back(
         run_stages([STAGES["synthesize"]], config, spark, second)
 
 
+@pytest.mark.slow
 def test_movielens_100k(
     data_file: Callable[[str], Path], make_config: MakeConfig, run_pipeline: RunPipeline
 ) -> None:

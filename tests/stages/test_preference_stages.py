@@ -127,6 +127,7 @@ def test_the_aggregate_is_that_of_all_voters(finished: Run) -> None:
     assert kemeny_score([place[i] for i in by_mean], matrix) == facts["mean_rating_score"]
 
 
+@pytest.mark.slow
 def test_theorems_are_a_table_and_then_a_section_of_the_report(
     spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.tables import BLOCKS, MODELS
+from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -138,8 +138,9 @@ def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> Non
     from spark_rank.stages.recommend import scoring_models
 
     def row(user: str, learner: str, status: str, **more: object) -> dict[str, object]:
-        return {**dict.fromkeys(MODELS.schema().names), "user_id": user, "learner": learner,
-                "status": status, "on_rating_scale": True, **more}  # fmt: skip
+        nothing = dict.fromkeys(ENSEMBLE_MODELS.schema().names)
+        return {**nothing, "user_id": user, "learner": learner, "status": status,
+                "on_rating_scale": True, **more}  # fmt: skip
 
     table = spark.createDataFrame(
         [
@@ -150,7 +151,7 @@ def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> Non
             row("bad", "item_offset", "learned", intercept=2.5, offset_weight=1.0),
             row("worse", "item_offset", "failed", reason="unexpected_error"),
         ],
-        MODELS.schema(),
+        ENSEMBLE_MODELS.schema(),
     )
     status = {"one": {"learned": 1, "failed: numeric_failure": 1, "failed: unexpected_error": 1}}
     records = {"train": {"facts": {"status": status}}}
