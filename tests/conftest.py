@@ -20,6 +20,10 @@ from spark_rank.stages import pipeline
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("tests")
 
+# a JVM of a few minutes: what the second compiler costs it never earns back (for jobs that tests
+# start, too)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
 SETTINGS = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "3",
