@@ -46,7 +46,7 @@ from spark_rank.stages import STAGES
 TRIALS, N_TRAIN, N_TEST, N_MEMBERS = 20, 50_000, 1_000, 100
 TAUS = (0.3, 0.6, 0.9)
 CUTS = (-1.0, -0.1, 0.25, 1.0)
-LONG, LONG_CHUNK = 4_000_000, 65_536
+LONG, LONG_CHUNK = 10_000_000, 65_536
 USER_MEMBERS = 20
 
 Floats = NDArray[np.float64]
