@@ -233,11 +233,12 @@ def users(spark: SparkSession, store: str, name: str) -> None:
             run_stage(STAGES[stage], config, spark, run)
     print(f"every user of {name}")
     for stage, watch in watches.items():
-        print(f"  {stage:<10}{watch.seconds:8.1f} s, {watch.use:.0%} of the cores busy, largest "
+        print(f"  {stage:<10}{watch.seconds:8.1f} s, {watch.cpu_seconds:8.1f} CPU s, largest "
               f"worker {watch.worker_gigabytes:.2f} GB")  # fmt: skip
-    ratio = watches["ensemble"].seconds / watches["train"].seconds
-    print(f"  N = {USER_MEMBERS} members take {ratio:.2f} times as long as one PRank and the two "
-          f"baselines (at most {1.2 * USER_MEMBERS:.0f} is the aim)", flush=True)  # fmt: skip
+    one, many = watches["train"], watches["ensemble"]
+    print(f"  N = {USER_MEMBERS} members take {many.seconds / one.seconds:.2f} times as long as one "
+          f"PRank and the two baselines, {many.cpu_seconds / one.cpu_seconds:.2f} times the CPU "
+          f"(at most {1.2 * USER_MEMBERS:.0f} is the aim)", flush=True)  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
