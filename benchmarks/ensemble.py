@@ -236,8 +236,9 @@ def users(spark: SparkSession, store: str, name: str) -> None:
         print(f"  {stage:<10}{watch.seconds:8.1f} s, {watch.cpu_seconds:8.1f} CPU s, largest "
               f"worker {watch.worker_gigabytes:.2f} GB")  # fmt: skip
     one, many = watches["train"], watches["ensemble"]
-    print(f"  N = {USER_MEMBERS} members take {many.seconds / one.seconds:.2f} times as long as one "
-          f"PRank and the two baselines, {many.cpu_seconds / one.cpu_seconds:.2f} times the CPU "
+    ratio, cpu_ratio = many.seconds / one.seconds, many.cpu_seconds / one.cpu_seconds
+    print(f"  N = {USER_MEMBERS} members take {ratio:.2f} times as long as one PRank and the two "
+          f"baselines, {cpu_ratio:.2f} times the CPU "
           f"(at most {1.2 * USER_MEMBERS:.0f} is the aim)", flush=True)  # fmt: skip
 
 
