@@ -10,7 +10,7 @@ from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import on_sequence
 from spark_rank.planning.memory import heap, stage_memory
 from spark_rank.planning.offer import Offer
-from spark_rank.planning.rates import GIGA, UNCERTAINTY, rate
+from spark_rank.planning.rates import GIGA, UNCERTAINTY, rate, starting
 from spark_rank.planning.shortages import Demand, as_setting, beside_heap
 from spark_rank.planning.sizes import Sizes
 from spark_rank.planning.work import GIVEN_WIDTH, PLANNED, stage_work
@@ -125,7 +125,7 @@ def expected_seconds(
     """Return the time of a stage by the table; `driver` is the number of the driver's cores."""
     work = stage_work(stage, config, sizes)
     busy = min(layout.cores, _tasks(stage, layout))
-    return rate("stage") + work.executors / busy + work.driver / max(driver, 1)
+    return starting(stage) + work.executors / busy + work.driver / max(driver, 1)
 
 
 def _tasks(stage: str, layout: Layout) -> int:
@@ -141,7 +141,7 @@ def _stage_plan(
 ) -> StagePlan:
     seconds = expected_seconds(stage, config, sizes, layout, driver_cores(offer))
     if found is not None:
-        seconds = rate("stage") + (seconds - rate("stage")) * found.factor
+        seconds = starting(stage) + (seconds - starting(stage)) * found.factor
     memory = stage_memory(stage, config, sizes)
     source = _TABLE if found is None else f"run {found.run_id}"
     return StagePlan(stage, _tasks(stage, layout), seconds, memory.worker, memory.driver, source)

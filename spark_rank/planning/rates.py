@@ -30,27 +30,29 @@ _MEMORY = "benchmarks/plan.py memory"
 RATES: dict[str, Rate] = {
     # seconds of a core
     "start": Rate(4.0, "starting a Spark session", _PLAN),
-    "stage": Rate(2.5, "a stage whatever its size", _PLAN),
+    "stage": Rate(2.0, "a stage whatever its size", _PLAN),
+    "stage ingest": Rate(6.0, "ingest whatever its size", _PLAN),
     "synthesize": Rate(3.0e-8, "a user and item", _PLAN),
+    "synthesize rating": Rate(5.4e-6, "a generated rating", _PLAN),
     "ingest netflix": Rate(1.25e-6, "a rating in Netflix's text", _INGEST),
-    "ingest": Rate(5.0e-6, "a rating in another format", _PLAN),
+    "ingest": Rate(3.2e-6, "a rating in another format", _PLAN),
     "prepare": Rate(1.05e-6, "a rating", _INGEST),
-    "factors": Rate(1.0e-9, "a round, sampled rating and second moment", _SCALE),
+    "factors": Rate(0.8e-9, "a round, sampled rating and second moment", _SCALE),
     "factors solve": Rate(3.3e-10, "a round, user or item and cubed width", _MEMORY),
-    "reviewers": Rate(2.4e-7, "a rating searched for reviewers' own", _SCALE),
-    "model row": Rate(4.0e-5, "a user and learner, through Spark to Parquet", _SCALE),
+    "reviewers": Rate(2.4e-7, "a rating searched for a sample of users or reviewers", _SCALE),
+    "model row": Rate(6.0e-5, "a user and learner, through Spark to Parquet", _SCALE),
     "evaluate": Rate(3.0e-5, "a user and learner", _SCALE),
     "evaluate rating": Rate(3.0e-7, "a held-out rating and learner", _SCALE),
-    "rank": Rate(5.0e-5, "a user", _PLAN),
-    "rank rating": Rate(5.0e-7, "a held-out rating", _PLAN),
-    "aggregate": Rate(2.5e-7, "a rating", _PLAN),
+    "rank": Rate(1.0e-4, "a user", _PLAN),
+    "rank rating": Rate(1.5e-5, "a held-out rating", _PLAN),
+    "aggregate": Rate(2.0e-7, "a rating", _PLAN),
     "recommend": Rate(1.3e-4, "a user", _RECOMMEND),
     "recommend score": Rate(2.5e-11, "a user, item and feature, linear models", _RECOMMEND),
     "recommend kernel": Rate(1.0e-10, "a user, item, training rating and feature", _RECOMMEND),
     "spectrum": Rate(1.0e-9, "a cubed training rating, leave-pair-out", _PLAN),
     # bytes
-    "worker": Rate(0.35e9, "a Python worker with its libraries and a batch", _MEMORY),
-    "worker ingest": Rate(0.55e9, "a worker that merges ratings", _INGEST),
+    "worker": Rate(0.5e9, "a Python worker with its libraries and a batch", _PLAN),
+    "worker ingest": Rate(0.62e9, "a worker that merges ratings", _PLAN),
     "statistics": Rate(110.0, "a user and learner in a worker of evaluate", _MEMORY),
     "kernel": Rate(32.0, "a squared training rating, kernel learners", _MEMORY),
     "gathered": Rate(32.0, "a rating of a user and feature", _MEMORY),
@@ -101,6 +103,11 @@ LEARNERS: dict[tuple[str, bool], LearnerCost] = {
     ("widrow_hoff", True): LearnerCost(7.0e-05, 1.7e-09, 0.0, 1.1e-10, 0.0),
     ("multiclass_perceptron", True): LearnerCost(9.1e-05, 2.8e-09, 0.0, 1.9e-10, 0.0),
 }
+
+
+def starting(stage: str) -> float:
+    """Return the seconds of a stage without data."""
+    return rate(f"stage {stage}" if f"stage {stage}" in RATES else "stage")
 
 
 def rate(name: str) -> float:

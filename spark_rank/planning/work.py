@@ -94,7 +94,8 @@ def _choice_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
 
 
 def _synthesize(config: Config, sizes: Sizes) -> Work:
-    return Work(sizes.users * sizes.items * rate("synthesize"))
+    made = sizes.ratings * rate("synthesize rating")
+    return Work(sizes.users * sizes.items * rate("synthesize") + made)
 
 
 def _ingest(config: Config, sizes: Sizes) -> Work:
@@ -131,7 +132,8 @@ def _features(config: Config, sizes: Sizes) -> Work:
     cube = (settings.rank + 1) ** 3
     each = ratings * moments(config) * rate("factors")
     each += (users + sizes.items) * cube * rate("factors solve")
-    return Work(ratings * rate("reviewers"), settings.rounds * each)
+    # all blocks are read to find the sample
+    return Work(sizes.ratings * rate("reviewers"), settings.rounds * each)
 
 
 def _targets(config: Config, sizes: Sizes) -> list[tuple[float, float]]:

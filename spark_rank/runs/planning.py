@@ -24,7 +24,7 @@ from spark_rank.planning.plan import (
     layout_of,
     make_plan,
 )
-from spark_rank.planning.rates import rate
+from spark_rank.planning.rates import starting
 from spark_rank.planning.rendering import as_json, as_text
 from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthetic
 from spark_rank.runs.catalogue import Catalogue, Records
@@ -147,7 +147,8 @@ def _factor(
     cores = int(record["spark"]["parallelism"])
     layout = _layout(config, cores, offer, sizes)
     drivers = cores if offer.kind == "local" else driver_cores(offer)
-    expected = expected_seconds(stage.name, config, sizes, layout, drivers) - rate("stage")
-    factor = (record["seconds"] - rate("stage")) / expected if expected > 0 else 0.0
+    start = starting(stage.name)
+    expected = expected_seconds(stage.name, config, sizes, layout, drivers) - start
+    factor = (record["seconds"] - start) / expected if expected > 0 else 0.0
     credible = 1 / _CREDIBLE <= factor <= _CREDIBLE
-    return factor if expected >= rate("stage") and credible else None
+    return factor if expected >= start and credible else None
