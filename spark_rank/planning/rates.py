@@ -25,7 +25,8 @@ _INGEST = "benchmarks/ingest.py 100000000"
 _SCALE = "benchmarks/scale.py 100000000"
 _RECOMMEND = "benchmarks/recommend.py 48000"
 _PLAN = "benchmarks/plan.py stages"
-_MEMORY = "benchmarks/plan.py memory"
+_CHOICE = "benchmarks/plan_learners.py"
+_MEMORY = "benchmarks/plan_memory.py"
 
 RATES: dict[str, Rate] = {
     # seconds of a core
@@ -49,7 +50,11 @@ RATES: dict[str, Rate] = {
     "recommend": Rate(1.3e-4, "a user", _RECOMMEND),
     "recommend score": Rate(2.5e-11, "a user, item and feature, linear models", _RECOMMEND),
     "recommend kernel": Rate(1.0e-10, "a user, item, training rating and feature", _RECOMMEND),
-    "spectrum": Rate(1.0e-9, "a cubed training rating, leave-pair-out", _PLAN),
+    "choice": Rate(2.5e-4, "a grid with values of C for one user, leave-pair-out", _CHOICE),
+    "choice linear": Rate(5.0e-9, "the same, and squared training rating, linear", _CHOICE),
+    "choice linear C": Rate(1.8e-9, "the same, and value of C", _CHOICE),
+    "choice kernel": Rate(1.4e-10, "a grid and cubed training rating, other kernels", _CHOICE),
+    "choice kernel C": Rate(1.2e-11, "the same, and value of C", _CHOICE),
     # bytes
     "worker": Rate(0.5e9, "a Python worker with its libraries and a batch", _PLAN),
     "worker ingest": Rate(0.62e9, "a worker that merges ratings", _PLAN),
@@ -88,7 +93,7 @@ class LearnerCost:
         )
 
 
-# by learner and whether its kernel is linear: python benchmarks/plan.py learners
+# by learner and whether its kernel is linear: python benchmarks/plan_learners.py
 LEARNERS: dict[tuple[str, bool], LearnerCost] = {
     ("baselines", True): LearnerCost(2.0e-05, 1.0e-09, 0.0, 2.4e-10, 0.0),
     ("mprank", True): LearnerCost(7.2e-06, 4.1e-09, 2.0e-11, 9.2e-11, 0.0),

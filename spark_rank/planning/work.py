@@ -15,8 +15,6 @@ from spark_rank.planning.sizes import Sizes, training_share
 # vectors that come with the data tell their width only when they are read
 GIVEN_WIDTH = 100
 _DEFAULT_ROUNDS = 100
-# fits that exact leave-pair-out takes for every point of a grid but those that differ in C alone
-_LEAVE_PAIR_OUT_FITS = 2.5
 
 
 @dataclass(frozen=True)
@@ -84,13 +82,16 @@ def _choice_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     points = math.prod(len(values) for values in entry.grid.values())
     exact = entry.learner == "mprank" and entry.selection != "k_fold"
     if exact and m <= config.train.max_kernel_ratings:
-        strengths = len(entry.grid.get("C", [1.0]))
-        fits = _LEAVE_PAIR_OUT_FITS * points / strengths * max(1.0, strengths / 20)
-        # leave-pair-out needs the kernel matrix, and all of its spectrum
-        kernel = LEARNERS["mprank", False].seconds(m, width(config))
-        return fits * (kernel + m**3 * rate("spectrum"))
+        return _leave_pair_out_seconds(is_kernel(entry), points, len(entry.grid.get("C", [1])), m)
     folds = config.train.folds
     return points * folds * _fit_seconds(entry, config, m * (folds - 1) / folds)
+
+
+def _leave_pair_out_seconds(kernel: bool, points: int, strengths: int, m: float) -> float:
+    """Return the time of the exact error of all points; values of C share a factorisation."""
+    kind, power = ("kernel", 3) if kernel else ("linear", 2)
+    each = rate(f"choice {kind}") + strengths * rate(f"choice {kind} C")
+    return points / strengths * (rate("choice") + each * m**power)
 
 
 def _synthesize(config: Config, sizes: Sizes) -> Work:

@@ -92,6 +92,18 @@ def test_folds_learn_every_point_on_a_part() -> None:
     assert learner_seconds(entry, settings, 50) == pytest.approx(once + 3 * 5 * fold)
 
 
+def test_leave_pair_out_shares_a_factorisation_among_values_of_c() -> None:
+    entry = LearnerConfig(
+        "mprank", params={"kernel": "rbf"}, grid={"gamma": [1, 2], "C": [1, 2, 3]},
+        selection="leave_pair_out",
+    )  # fmt: skip
+    settings = config(entry, rank=8)
+    each = rate("choice kernel") + 3 * rate("choice kernel C")
+    chosen = 2 * (rate("choice") + each * 50**3)
+    once = LEARNERS["mprank", False].seconds(50, 8)
+    assert learner_seconds(entry, settings, 50) == pytest.approx(once + chosen)
+
+
 def test_a_choice_for_all_costs_tune_and_not_train() -> None:
     plain, grid = LearnerConfig("svrank"), LearnerConfig("svrank", grid={"C": [1, 2]})
     assert learner_seconds(grid, config(grid), 50) == learner_seconds(plain, config(plain), 50)
