@@ -1,8 +1,8 @@
 """Memory of a Python worker and of the driver's Python, as `spark-rank plan` reckons with it.
 
-``python benchmarks/plan_memory.py [kind …]`` runs what takes the most memory, each case in a process
-of its own, and prints its greatest resident size. What a worker has beside that under Spark,
-``benchmarks/plan.py stages`` shows.
+``python benchmarks/plan_memory.py [kind …]`` runs what takes the most memory, each case in a
+process of its own, and prints its greatest resident size. What a worker has beside that under
+Spark, ``benchmarks/plan.py stages`` shows.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_rank.config import Config
 from spark_rank.engine.runner import plain
-from spark_rank.engine.session import session_settings, spark_session
+from spark_rank.engine.session import on_this_machine, session_settings, spark_session
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.waves import plan_waves
 from spark_rank.errors import ConfigError, ContractError
@@ -40,9 +40,7 @@ _CREDIBLE = 5.0
 
 def show_plan(options: argparse.Namespace, config: Config, stages: Sequence[Stage]) -> None:
     """Print the plan of the pipeline's stages."""
-    # the files are looked at from here, whatever cluster the stages run on
-    settings = {**config.spark, "spark.master": "local[*]"}
-    with spark_session("spark_rank plan", settings) as spark:
+    with spark_session("spark_rank plan", on_this_machine(config.spark)) as spark:
         plan = plan_of(options, config, stages, Catalogue(spark, config.store))
     found = json.dumps(as_json(plan), indent=2) if options.format == "json" else as_text(plan)
     print(found, flush=True)
