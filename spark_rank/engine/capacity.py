@@ -56,8 +56,8 @@ def _shortages(stage: str, config: Config, sizes: Sizes, spark: SparkSession) ->
 
 
 def _settings(spark: SparkSession) -> dict[str, str]:
-    conf = spark.sparkContext.getConf()
-    settings = {name: value for name in SETTINGS if (value := conf.get(name)) is not None}
+    found = {name: spark.conf.get(name, None) for name in SETTINGS}
+    settings = {name: value for name, value in found.items() if value is not None}
     # under spark-submit the driver's JVM ran before the configuration was read
     jvm: Any = spark._jvm
     settings["spark.driver.memory"] = f"{jvm.java.lang.Runtime.getRuntime().maxMemory()}b"
