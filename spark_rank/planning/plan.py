@@ -88,13 +88,13 @@ def make_plan(
     offer: Offer,
     measured: Mapping[str, Measured],
 ) -> Plan:
-    """Return the plan of the stages that have not been reckoned elsewhere."""
+    """Return the plan of the stages; those in `measured` by what they took in another run."""
     plans = tuple(
         _stage_plan(stage, config, sizes, layout, offer, measured.get(stage)) for stage in stages
     )
     advice = (_executor_advice if offer.kind != "local" else _local_advice)(plans, sizes, layout)
     return Plan(
-        config.run_id, sizes, layout, plans, (*advice, *_cutting(config, sizes, layout)),
+        config.run_id, sizes, layout, plans, (*advice, *_cutting(config, layout)),
         tuple(_notes(config, stages, offer)),
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _tasks(stage: str, layout: Layout) -> int:
 def _stage_plan(
     stage: str, config: Config, sizes: Sizes, layout: Layout, offer: Offer, found: Measured | None
 ) -> StagePlan:
-    seconds = expected_seconds(stage, config, sizes, layout, driver_cores(offer))
+    seconds = expected_seconds(stage, config, sizes, layout, driver_cores(layout.cores, offer))
     if found is not None:
         seconds = starting(stage) + (seconds - starting(stage)) * found.factor
     memory = stage_memory(stage, config, sizes)
@@ -147,9 +147,9 @@ def _stage_plan(
     return StagePlan(stage, _tasks(stage, layout), seconds, memory.worker, memory.driver, source)
 
 
-def driver_cores(offer: Offer) -> int:
-    """Return how many cores the driver's own computations have."""
-    return offer.cores or offer.machine.cores if offer.kind == "local" else offer.machine.cores
+def driver_cores(cores: int, offer: Offer) -> int:
+    """Return how many cores the driver's own computations have: its machine's, locally all."""
+    return cores if offer.kind == "local" else offer.machine.cores
 
 
 def _executor_advice(plans: Sequence[StagePlan], sizes: Sizes, layout: Layout) -> list[Advice]:
@@ -190,12 +190,12 @@ def _local_advice(plans: Sequence[StagePlan], sizes: Sizes, layout: Layout) -> l
     ]  # fmt: skip
 
 
-def _cutting(config: Config, sizes: Sizes, layout: Layout) -> list[Advice]:
+def _cutting(config: Config, layout: Layout) -> list[Advice]:
     """Return how the work is best cut into pieces."""
     buckets = max(_LEAST_BUCKETS, config.prepare.buckets, 2 * layout.cores)
     tasks = max(_LEAST_BUCKETS, 2 * layout.cores)
     return [
-        Advice("prepare.buckets", str(buckets), "two for every core, of a new run"),
+        Advice("prepare.buckets", str(buckets), "two for every core, or more, in a new run"),
         Advice("spark.sql.shuffle.partitions", str(tasks), "two for every core"),
     ]
 

@@ -83,30 +83,32 @@ def _beside(demand: Demand, offer: Offer) -> Shortage | None:
     if offer.beside is None or offer.tasks is None:
         return None
     need = beside_heap(demand, offer.tasks)
-    if offer.kind == "local":
-        need += demand.driver
+    need += demand.driver if offer.kind == "local" else 0.0
     if offer.beside >= _ENOUGH * need:
         return None
     workers = _many(min(offer.tasks, demand.tasks), "Python worker")
     parts = f"{workers} of {_gb(demand.worker)}, {_gb(rate('jvm'))} of the JVM's own"
-    if offer.kind != "local":
-        setting = "spark.executor.memoryOverhead"
+    head = f"{demand.stage} needs about {_gb(need)} beside the JVM's heap ({parts}"
+    if offer.kind == "local":
         return Shortage(
-            setting,
-            f"{demand.stage} needs about {_gb(need)} beside the JVM's heap ({parts}); the executor "
-            f"has {_gb(offer.beside)} of overhead: set {setting}={as_setting(need)}",
+            "spark.master",
+            f"{head}, {_gb(demand.driver)} of the driver's Python); this machine has "
+            f"{_gb(offer.beside)} beside it: {_smaller(demand, offer.beside, offer.tasks)}",
         )
-    left = offer.beside - rate("jvm") - demand.driver
-    fewer = max(1, int(left / demand.worker)) if left > 0 else 1
-    remedy = f"take fewer cores, --spark 'spark.master=local[{fewer}]'"
-    if fewer >= offer.tasks or left < demand.worker:
-        remedy = "take a larger machine, or fewer users"
+    setting = "spark.executor.memoryOverhead"
     return Shortage(
-        "spark.master",
-        f"{demand.stage} needs about {_gb(need)} beside the JVM's heap ({parts}, "
-        f"{_gb(demand.driver)} of the driver's Python); this machine has {_gb(offer.beside)} "
-        f"beside it: {remedy}",
+        setting,
+        f"{head}); the executor has {_gb(offer.beside)} of overhead: set "
+        f"{setting}={as_setting(need)}",
     )
+
+
+def _smaller(demand: Demand, beside: float, tasks: int) -> str:
+    """Return what helps a machine whose memory is not enough for all of its workers."""
+    workers = int((beside - rate("jvm") - demand.driver) / demand.worker)
+    if 1 <= workers < tasks:
+        return f"take fewer cores, --spark 'spark.master=local[{workers}]'"
+    return "take a larger machine, or fewer users"
 
 
 def _driver(demand: Demand, offer: Offer) -> Shortage | None:

@@ -144,7 +144,7 @@ def _factor(
         return None
     cores = int(record["spark"]["parallelism"])
     layout = _layout(config, cores, offer, sizes)
-    drivers = cores if offer.kind == "local" else driver_cores(offer)
+    drivers = driver_cores(cores, offer)
     start = starting(stage.name)
     expected = expected_seconds(stage.name, config, sizes, layout, drivers) - start
     factor = (record["seconds"] - start) / expected if expected > 0 else 0.0
