@@ -146,7 +146,7 @@ def of_records(records: Mapping[str, Mapping[str, Any]], run_id: str) -> Sizes |
         profile = facts["profile"]
         return counted(
             profile["users"], profile["items"], profile["ratings"],
-            f"counted by prepare in run {run_id}", facts["most_ratings_of_a_user"],
+            f"counted by prepare in run {run_id}", facts.get("most_ratings_of_a_user"),
             profile["user_activity"],
         )  # fmt: skip
     ingested = records.get("ingest")

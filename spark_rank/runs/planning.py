@@ -12,7 +12,7 @@ from spark_rank.engine.runner import plain
 from spark_rank.engine.session import on_this_machine, session_settings, spark_session
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.waves import plan_waves
-from spark_rank.errors import ConfigError, ContractError
+from spark_rank.errors import ConfigError
 from spark_rank.planning.machine import this_machine
 from spark_rank.planning.offer import Offer, offered
 from spark_rank.planning.plan import (
@@ -27,7 +27,7 @@ from spark_rank.planning.plan import (
 from spark_rank.planning.rates import starting
 from spark_rank.planning.rendering import as_json, as_text
 from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthetic
-from spark_rank.runs.catalogue import Catalogue, Records
+from spark_rank.runs.catalogue import DAMAGED, Catalogue, Records
 
 # stages whose settings decide how long a stage takes, beside its own
 _DECIDING = {
@@ -36,6 +36,8 @@ _DECIDING = {
 }  # fmt: skip
 # another factor than this was no undisturbed run of the same work
 _CREDIBLE = 5.0
+# so many runs are looked at for times of their own
+_LATEST = 10
 
 
 def show_plan(options: argparse.Namespace, config: Config, stages: Sequence[Stage]) -> None:
@@ -50,7 +52,7 @@ def plan_of(
     options: argparse.Namespace, config: Config, stages: Sequence[Stage], catalogue: Catalogue
 ) -> Plan:
     """Return the plan, from what the store knows of this run and of others."""
-    runs = _records(catalogue)
+    runs = _records(catalogue, config.run_id)
     sizes = _sizes(options, config, runs.get(config.run_id, {}), catalogue)
     offer = offered(session_settings(config.spark, {}), this_machine())
     cores = options.cores or offer.cores
@@ -67,15 +69,11 @@ def plan_of(
     return make_plan(config, [stage.name for stage in stages], sizes, layout, offer, measured)
 
 
-def _records(catalogue: Catalogue) -> dict[str, Records]:
-    """Return the records of all runs that can be read, the latest first."""
-    found = {}
-    for state in catalogue.states():
-        try:
-            found[state.run_id] = catalogue.run(state.run_id).records()
-        except ContractError:
-            continue  # damaged: `runs list` says so
-    return found
+def _records(catalogue: Catalogue, own: str) -> dict[str, Records]:
+    """Return the records of the run itself and of the latest others, the latest first."""
+    names = [state.run_id for state in catalogue.states() if state.state != DAMAGED]
+    latest = [name for place, name in enumerate(names) if place < _LATEST or name == own]
+    return {name: catalogue.run(name).records() for name in latest}
 
 
 def _sizes(
@@ -140,9 +138,9 @@ def _factor(
 ) -> float | None:
     """Return the measured over the expected time; None where starting took most of it."""
     sizes = of_records(records, "")
-    if sizes is None:
+    cores = int(record.get("spark", {}).get("parallelism", 0))
+    if sizes is None or not cores:
         return None
-    cores = int(record["spark"]["parallelism"])
     layout = _layout(config, cores, offer, sizes)
     drivers = driver_cores(cores, offer)
     start = starting(stage.name)
