@@ -53,10 +53,10 @@ def _learning(config: Config, sizes: Sizes) -> float:
     m = heaviest * training_share(config.prepare, sizes)
     bytes_ = rate("worker") + _mapped(config, sizes) + heaviest * width(config) * rate("gathered")
     weights = _BATCH * width(config) * _DOUBLE * labels(config)
-    kernels = [entry for entry in config.train.learners if is_kernel(entry)]
-    if kernels:
-        bytes_ += rate("kernel") * min(m, config.train.max_kernel_ratings) ** 2
-    return bytes_ + weights
+    kernels = [entry.learner for entry in config.train.learners if is_kernel(entry)]
+    each = [rate("kernel mprank" if name == "mprank" else "kernel") for name in kernels]
+    squared = min(m, config.train.max_kernel_ratings) ** 2
+    return bytes_ + weights + max(each, default=0.0) * squared
 
 
 def _mapped(config: Config, sizes: Sizes) -> float:

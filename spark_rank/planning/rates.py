@@ -41,7 +41,7 @@ RATES: dict[str, Rate] = {
     "factors": Rate(0.8e-9, "a round, sampled rating and second moment", _SCALE),
     "factors solve": Rate(3.3e-10, "a round, user or item and cubed width", _MEMORY),
     "reviewers": Rate(2.4e-7, "a rating searched for a sample of users or reviewers", _SCALE),
-    "model row": Rate(6.0e-5, "a user and learner, through Spark to Parquet", _SCALE),
+    "model row": Rate(8.0e-5, "a user and learner, through Spark to Parquet", _SCALE),
     "evaluate": Rate(3.0e-5, "a user and learner", _SCALE),
     "evaluate rating": Rate(3.0e-7, "a held-out rating and learner", _SCALE),
     "rank": Rate(1.0e-4, "a user", _PLAN),
@@ -59,7 +59,8 @@ RATES: dict[str, Rate] = {
     "worker": Rate(0.5e9, "a Python worker with its libraries and a batch", _PLAN),
     "worker ingest": Rate(0.62e9, "a worker that merges ratings", _PLAN),
     "statistics": Rate(110.0, "a user and learner in a worker of evaluate", _MEMORY),
-    "kernel": Rate(32.0, "a squared training rating, kernel learners", _MEMORY),
+    "kernel mprank": Rate(12.0, "a squared training rating, mprank with a kernel", _MEMORY),
+    "kernel": Rate(32.0, "a squared training rating, other kernel learners", _MEMORY),
     "gathered": Rate(32.0, "a rating of a user and feature", _MEMORY),
     "sampled rating": Rate(90.0, "a rating that factors are learned from", _MEMORY),
     "user moment": Rate(8.0, "a second moment of a sampled user", _MEMORY),
@@ -68,7 +69,7 @@ RATES: dict[str, Rate] = {
     "heap": Rate(0.5e9, "the heap of an executor, whatever its tasks", _PLAN),
     "heap idle": Rate(0.1e9, "the heap of a task, whatever its data", _PLAN),
     "heap rating": Rate(100.0, "the heap of a rating that a core has to do with", _PLAN),
-    "heap task": Rate(0.65e9, "the heap of a task's data at most: more goes to disk", _PLAN),
+    "heap task": Rate(0.65e9, "the heap of a task's data at most: more goes to disk", _SCALE),
     "driver heap": Rate(1.0e9, "the heap of a driver that runs no tasks", _PLAN),
 }
 

@@ -71,7 +71,9 @@ def plan_of(
 
 def _records(catalogue: Catalogue, own: str) -> dict[str, Records]:
     """Return the records of the run itself and of the latest others, the latest first."""
-    names = [state.run_id for state in catalogue.states() if state.state != DAMAGED]
+    states = catalogue.states()
+    # damage of others is no matter; of the run itself it is told
+    names = [s.run_id for s in states if s.state != DAMAGED or s.run_id == own]
     latest = [name for place, name in enumerate(names) if place < _LATEST or name == own]
     return {name: catalogue.run(name).records() for name in latest}
 

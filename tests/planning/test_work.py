@@ -158,7 +158,11 @@ def test_memory_by_hand() -> None:
     files, gathered, batch = 200 * 8 * 4, 40 * 8 * rate("gathered"), 1000 * 8 * 8 * 3
     assert linear == rate("worker") + files + gathered + batch
     rbf = stage_memory("train", config(LearnerConfig(params={"kernel": "rbf"}), rank=8), EQUAL)
-    assert rbf.worker == linear + rate("kernel") * 20**2
+    assert rbf.worker == linear + rate("kernel mprank") * 20**2
+    pairs = LearnerConfig("svrank", params={"kernel": "rbf"})
+    worst = config(LearnerConfig(params={"kernel": "rbf"}), pairs, rank=8)
+    more = 1000 * 8 * 8  # weights of one learner more
+    assert stage_memory("train", worst, EQUAL).worker == linear + more + rate("kernel") * 20**2
     rows = stage_memory("evaluate", config(), EQUAL).worker
     assert rows == rate("worker") + 1000 * (1 + len(BASELINES)) * rate("statistics")
     assert stage_memory("train", config(), EQUAL).driver == rate("worker")

@@ -129,11 +129,14 @@ def test_a_run_that_starting_took_most_of_says_nothing(
     assert {stage["rate"] for stage in plan["stages"]} == {"table"}
 
 
-def test_a_damaged_run_is_no_obstacle(ask: Ask, tmp_path: Path, spark: SparkSession) -> None:
+def test_a_damaged_run_is_no_obstacle_but_to_itself(ask: Ask, tmp_path: Path) -> None:
     folder = tmp_path / "store" / "runs" / "run_id=bad" / "manifest"
     folder.mkdir(parents=True)
     (folder / "train.json").write_text("{")
     assert found(ask)["sizes"]["users"] == 3000
+    code, _, err = ask("--set", "run_id=bad")
+    assert code == 3
+    assert "not a valid stage record" in err
 
 
 def test_bytes_of_the_input_are_a_guess(ask: Ask, tmp_path: Path) -> None:
