@@ -5,6 +5,10 @@ text of USERS / 10 and of USERS users (20,000) in one session, and prints for ev
 and CPU seconds of both, and the CPU seconds that the larger run took more over those that
 `spark_rank/planning/rates.py` says. Settings are as for ``--set``.
 
+``python benchmarks/plan.py run [setting …]`` runs the default pipeline, on the input that the
+settings name, after a small one, and prints for every stage its CPU seconds over those that the
+plan reckons with: cores times the time of a stage.
+
 ``python benchmarks/plan.py check STORE RUN [setting …]`` holds the plan against a finished run of
 one machine: expected and measured seconds of every stage, and the memory that Spark saw.
 """
@@ -25,6 +29,7 @@ from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.planning.memory import stage_memory
 from spark_rank.planning.plan import Layout, expected_seconds
+from spark_rank.planning.rates import starting
 from spark_rank.planning.sizes import Sizes, of_records
 from spark_rank.planning.work import stage_work
 from spark_rank.stages import pipeline
@@ -74,6 +79,24 @@ def measure_stages(words: list[str]) -> None:
             )
 
 
+def measure_run(words: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as store, spark_session("plan benchmark", SESSION) as spark:
+        small = load_config(DEFAULT, [f"store={store}", "run_id=small", "synthesize.users=300"])
+        run_pipeline(small, Run(spark, store, "small"))
+        config = load_config(DEFAULT, [f"store={store}", "run_id=run", *words])
+        run = Run(spark, store, "run")
+        watches, sizes = run_pipeline(config, run), counted(run)
+    print(f"{sizes.in_words()}; {CORES} cores")
+    reckoned = {}
+    for stage, watch in watches.items():
+        work = stage_work(stage, config, sizes)
+        reckoned[stage] = CORES * starting(stage) + work.executors + work.driver
+        cpu, own = watch.cpu_seconds, reckoned[stage]
+        print(f"{stage:<12}{cpu:8.1f} CPU s, reckoned {own:8.1f}: {cpu / own:.2f}")
+    over = sum(watch.cpu_seconds for watch in watches.values()) / sum(reckoned.values())
+    print(f"all of them: {over:.2f}")
+
+
 def check(words: list[str]) -> None:
     store, run_id, *sets = words
     config = load_config(DEFAULT, [f"store={store}", f"run_id={run_id}", *sets])
@@ -103,4 +126,4 @@ def check(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    {"stages": measure_stages, "check": check}[sys.argv[1]](sys.argv[2:])
+    {"stages": measure_stages, "run": measure_run, "check": check}[sys.argv[1]](sys.argv[2:])
