@@ -37,6 +37,13 @@ def write_config(path: Path, store: Path, ratings: Path, **changes: Any) -> Path
     return path
 
 
+# users that take a while
+SLOW_LEARNERS = [
+    {"name": "linear", "params": {"C": 0.1}},
+    {"name": "slow", "learner": "svrank", "params": {"kernel": "rbf"},
+     "grid": {"C": [1, 10, 100, 1000]}, "selection": "k_fold"},
+]  # fmt: skip
+
 SETTINGS = """
 prepare: {buckets: 16}
 features: {rank: 4, rounds: 5}

@@ -68,11 +68,8 @@ class Daemon:
 
     def executors(self) -> list[int]:
         """Return the pids of the executors' JVMs on this node."""
-        return [pid for pid, line in processes_below(self.folder).items() if EXECUTOR in line]
-
-    def executor_folders(self) -> list[Path]:
-        """Return where executors of this node have their files."""
-        return [path for path in self.folder.glob("work/app-*/*") if path.is_dir()]
+        work = self.folder / "work"
+        return [pid for pid, line in processes_below(work).items() if EXECUTOR in line]
 
     def kill(self) -> None:
         """End the daemon and all it has started at once, as when a machine loses its power."""
@@ -128,15 +125,8 @@ class Cluster:
 
 
 def clean_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment that knows nothing of this checkout or of the tests' Python.
-
-    Which kernels BLAS takes is passed on: the last bits of a product depend on them.
-    """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name in ("HOME", "LANG", "PATH") or name.startswith("OPENBLAS_")
-    }
+    """Return an environment that knows nothing of this checkout or of the tests' Python."""
+    kept = {name: os.environ[name] for name in ("HOME", "LANG", "PATH") if name in os.environ}
     return {**kept, **find_java().environment(), "SPARK_HOME": str(SPARK_HOME), **own}
 
 
@@ -153,6 +143,21 @@ def processes_below(folder: Path) -> dict[int, str]:
             if f"{where}/".startswith(f"{folder}/") or f"{folder}/" in line:
                 found[int(process.name)] = line
     return found
+
+
+def folder_of(pid: int) -> Path:
+    """Return where a process works."""
+    return Path(os.readlink(f"/proc/{pid}/cwd"))
+
+
+def has_open(pid: int, folder: Path) -> bool:
+    """Tell whether a process has a file open below a folder."""
+    with suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                if os.readlink(descriptor).startswith(f"{folder}/"):
+                    return True
+    return False
 
 
 def end_process(pid: int, how: signal.Signals) -> None:

@@ -58,6 +58,8 @@ class Gateway:
     environment: Path
     folder: Path
     master: str
+    # or the environment is unpacked on every node already
+    ships_archive: bool = True
     node: Node = field(default_factory=lambda: Node("127.0.0.1"))
     _count: int = 0
 
@@ -90,15 +92,20 @@ class Gateway:
             for name, value in {**SETTINGS, **host, **conf}.items()
             for option in ("--conf", f"{name}={value}")
         ]
+        archives = ["--archives", f"{self.package / 'environment.tar.gz'}#environment"]
         return [*self.node.prefix, str(SPARK_HOME / "bin" / "spark-submit"),
                 "--master", self.master, "--driver-memory", "1g",
-                "--archives", f"{self.package / 'environment.tar.gz'}#environment",
-                *settings, str(self.package / "jobs" / script), *arguments]  # fmt: skip
+                *(archives if self.ships_archive else []), *settings,
+                str(self.package / "jobs" / script), *arguments]  # fmt: skip
 
     def _environment(self) -> dict[str, str]:
+        python = str(self.environment / "bin" / "python")
+        # the local run has them too; the nodes' own environments do not
+        kernels = {n: value for n, value in os.environ.items() if n.startswith("OPENBLAS_")}
         return clean_environment({
-            "PYSPARK_PYTHON": "./environment/bin/python",
-            "PYSPARK_DRIVER_PYTHON": str(self.environment / "bin" / "python"),
+            **kernels,
+            "PYSPARK_PYTHON": "./environment/bin/python" if self.ships_archive else python,
+            "PYSPARK_DRIVER_PYTHON": python,
             "SPARK_LOCAL_IP": self.node.address,
             "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
             "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",

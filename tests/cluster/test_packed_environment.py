@@ -20,7 +20,7 @@ from spark_rank.engine.session import spark_session
 def look(_):
     import numpy, spark_rank
     found = {"module": spark_rank.__file__, "numpy": numpy.__file__, "prefix": sys.prefix}
-    yield found | {"path": sys.path, "cwd": os.getcwd(), "env": os.environ.get("PYTHONPATH", "")}
+    yield found | {"path": sys.path, "cwd": os.getcwd(), "env": dict(os.environ)}
 
 with spark_session("look", {}) as spark:
     workers = spark.sparkContext.parallelize(range(8), 8).mapPartitions(look).collect()
@@ -28,7 +28,10 @@ print("found", json.dumps({"driver": list(look(None)), "workers": workers}), flu
 """
 
 
-def test_driver_and_workers_run_the_packed_environment(gateway: Gateway, cluster: Cluster) -> None:
+def test_driver_and_workers_run_the_packed_environment(
+    gateway: Gateway, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     script = gateway.folder / "look.py"
     script.write_text(SCRIPT)
     with gateway.submitted(script) as submission:
@@ -43,10 +46,11 @@ def test_driver_and_workers_run_the_packed_environment(gateway: Gateway, cluster
         seen |= {work for work in works if worker["cwd"].startswith(f"{work}/app-")}
         unpacked = f"{worker['cwd']}/environment"
         assert worker["prefix"] == unpacked
+        assert worker["env"]["OPENBLAS_CORETYPE"] == "Haswell"
         for module in ("module", "numpy"):
             assert worker[module].startswith(f"{unpacked}/lib/"), worker[module]
     assert seen == works
     for place in found["driver"] + found["workers"]:
-        for entry in [*place["path"], *place["env"].split(":")]:
+        for entry in [*place["path"], *place["env"].get("PYTHONPATH", "").split(":")]:
             # Spark brings its own Python files along; here it is installed in the tests' Python
             assert not entry.startswith(str(ROOT)) or entry.startswith(f"{SPARK_HOME}/python/")
