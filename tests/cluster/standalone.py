@@ -74,7 +74,7 @@ class Daemon:
     def kill(self) -> None:
         """End the daemon and all it has started at once, as when a machine loses its power."""
         for pid in {self.process.pid, *processes_below(self.folder)}:
-            end_process(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         self.process.wait(timeout=10)
 
     def stop(self) -> None:
@@ -87,7 +87,7 @@ class Daemon:
                 self.process.kill()
                 self.process.wait(timeout=10)
         for pid in processes_below(self.folder):
-            end_process(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
 
 
 class Cluster:
@@ -160,7 +160,7 @@ def has_open(pid: int, folder: Path) -> bool:
     return False
 
 
-def end_process(pid: int, how: signal.Signals) -> None:
+def send(pid: int, how: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, how)
 
