@@ -14,6 +14,7 @@ import pytest
 from spark_rank.config import load_config
 from spark_rank.engine.store import Run
 from tests.cluster.data import SLOW_LEARNERS, write_config, write_ratings
+from tests.cluster.networks import Network, obstacle
 from tests.cluster.outputs import Bytes, names, table_bytes
 from tests.cluster.standalone import (
     NODES,
@@ -237,3 +238,42 @@ def test_a_node_does_not_see_the_store(gateway: Gateway, work: Work, tmp_path: P
     assert "Traceback" not in said
     assert not list(work.run.glob("_probe*"))
     assert not work.is_published()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    found = obstacle()
+    if found is not None:
+        pytest.skip(found)
+    made = Network(nodes=2)
+    yield made
+    made.remove()
+
+
+# how long a machine may be silent
+IMPATIENT = {
+    "spark.network.timeout": "12s",
+    "spark.network.timeoutInterval": "3s",
+    "spark.executor.heartbeatInterval": "2s",
+}
+
+
+@pytest.mark.fault(
+    "a worker's machine is cut off from the network, and goes on writing into the store",
+    "after spark.network.timeout others do its tasks: the same bytes",
+)
+def test_a_machine_is_cut_off(
+    gateway: Gateway, network: Network, package: Path, work: Work, tmp_path: Path
+) -> None:
+    cluster = Cluster(tmp_path / "cluster", network.nodes, network.hub)
+    try:
+        gateway.master, gateway.node = cluster.url, network.hub
+        with gateway.submitted(*work.command, conf=IMPATIENT) as submission:
+            work.after_waves(1)
+            network.cut(0)
+            said = submission.succeeds()
+            assert cluster.workers[0].executors()
+    finally:
+        cluster.stop()
+    assert f"on {network.nodes[0].address}: Executor heartbeat timed out" in said
+    work.check()
