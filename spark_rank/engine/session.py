@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
+from spark_rank.engine.cluster_settings import cluster_defaults
 from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
 from spark_rank.engine.worker_log import COLLECT
@@ -73,8 +74,8 @@ def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]
     """Return the settings in force: defaults < configuration < spark-submit."""
     settings = {**DEFAULTS, **configured, **submitted}
     if settings["spark.master"].startswith("local"):
-        settings = {**LOCAL_DEFAULTS, **settings}
-    return settings
+        return {**LOCAL_DEFAULTS, **settings}
+    return {**cluster_defaults(settings, os.environ), **settings}
 
 
 def on_this_machine(configured: Mapping[str, str]) -> dict[str, str]:
