@@ -21,7 +21,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup run reproduce test test-slow airflow-test history lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -53,6 +53,9 @@ test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
 
 test-slow: setup ## run the tests that take long, most of them on real data if it is there
 	@$(PY) -m pytest -m slow $(ARGS)
+
+fault-test: setup ## break things on purpose, one machine; the table of what broke and what happened
+	@$(PY) -m pytest -m "fault and not cluster" $(ARGS)
 
 airflow-test: setup ## run the example DAG in a real Airflow, in an environment of its own
 	@test -x build/airflow/bin/airflow || { echo "installing Airflow (a minute or two, the first time only)"; \

@@ -15,6 +15,7 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages import pipeline
+from tests.fault_table import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401
 
 # no deadline: the first call of a compiled kernel compiles it; in CI the same examples every time
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)

@@ -123,7 +123,9 @@ class Filesystem:
         jpath, fs = self._unchecked(path)
         try:
             if _is_local(fs):
-                fs.mkdirs(jpath.getParent())
+                if not fs.mkdirs(jpath.getParent()):
+                    # Hadoop does not say why
+                    raise PermissionError(f"Permission denied: {jpath.getParent()}")
                 self._create_local(fs.pathToFile(jpath).toPath(), text)
                 return True
             stream = fs.create(jpath, False)

@@ -1,0 +1,137 @@
+"""Disks that are full or closed, feature files that are gone: one line, and then it goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.driver import Driver, Outcome, Tables
+
+# what comes after the features, for a run that is to stop there
+LATER = ("train", "evaluate", "rank", "aggregate", "recommend", "report")
+LATER_TABLES = ("models", "metrics", "summary", "comparison", "roc", "bounds", "rankings",
+                "aggregate", "majorities", "recommendations", "report")  # fmt: skip
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Path]:
+    """Return a file system of our own in memory, of 64 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a file system")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def stopped_after_features(undisturbed: Driver, store: Path) -> None:
+    """Copy the undisturbed run into a store of its own, as it was before `train`."""
+    run = store / "runs" / "run_id=undisturbed"
+    shutil.copytree(undisturbed.run("undisturbed"), run)
+    for stage in LATER:
+        (run / "manifest" / f"{stage}.json").unlink()
+    for table in LATER_TABLES:
+        shutil.rmtree(run / table)
+    for crc in (run / "manifest").glob(".*.crc"):
+        crc.unlink()
+
+
+def assert_told(found: Outcome, code: int, words: str) -> None:
+    assert found.code == code, found.said
+    assert found.last_line.startswith("spark-rank: "), found.said
+    assert words in found.last_line
+    assert 'File "' not in found.said
+
+
+def assert_nothing_half(driver: Driver, run_id: str, expected: Tables) -> None:
+    for name, seen in driver.tables(run_id).items():
+        assert seen == expected[name], f"{name} is not whole"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.fault(
+    "the disk of the store is full",
+    "exit code 1, one line; with room again the same command goes on, tables as undisturbed",
+)
+def test_a_full_disk_is_one_line(
+    undisturbed: Driver, expected: Tables, mounted: Path, tmp_path: Path
+) -> None:
+    driver = Driver(tmp_path, mounted / "store")
+    stopped_after_features(undisturbed, driver.store)
+    ballast = mounted / "ballast"
+    for room in (8, 48, 160):  # KB: no room for a wave, for some, for all of `train`
+        ballast.unlink(missing_ok=True)
+        free = shutil.disk_usage(mounted).free
+        ballast.write_bytes(bytes(max(0, free - room * 1024)))
+        found = driver.outcome("undisturbed", "--spark", "spark.eventLog.enabled=false")
+        assert_told(found, 1, "a disk is full")
+        assert_nothing_half(driver, "undisturbed", expected)
+    ballast.unlink()
+    driver.finish("undisturbed")
+    assert driver.tables("undisturbed") == expected
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "the store is on a disk that has become read-only",
+    "exit code 1, one line; once it is writable the same command goes on, tables as undisturbed",
+)
+def test_a_read_only_store_is_one_line(
+    undisturbed: Driver, expected: Tables, mounted: Path, tmp_path: Path
+) -> None:
+    driver = Driver(tmp_path, mounted / "store")
+    stopped_after_features(undisturbed, driver.store)
+    remount(mounted, "ro")
+    assert_told(driver.outcome("undisturbed"), 1, "cannot be written")
+    assert_told(driver.outcome("new"), 1, "cannot be written")
+    remount(mounted, "rw")
+    driver.finish("undisturbed")
+    assert driver.tables("undisturbed") == expected
+
+
+def remount(place: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "a feature file of the run is gone, or truncated",
+    "exit code 3, one line that names it and what to delete; then the same command makes it anew, "
+    "tables as undisturbed",
+)
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [(Path.unlink, "it is gone"), (truncate, "does not match its checksum")],
+)
+def test_a_damaged_feature_file_is_named(
+    undisturbed: Driver,
+    expected: Tables,
+    tmp_path: Path,
+    damage: Callable[[Path], None],
+    words: str,
+) -> None:
+    driver = Driver(tmp_path)
+    stopped_after_features(undisturbed, driver.store)
+    run = driver.run("undisturbed")
+    (matrix,) = (run / "feature_files").glob("matrix-*.npy")
+    damage(matrix)
+    (run / "feature_files" / f".{matrix.name}.crc").unlink(missing_ok=True)
+    found = driver.outcome("undisturbed")
+    assert_told(found, 3, words)
+    assert matrix.name in found.last_line
+    assert "manifest/features.json" in found.last_line
+    assert_nothing_half(driver, "undisturbed", expected)
+    (run / "manifest" / "features.json").unlink()
+    driver.finish("undisturbed")
+    assert driver.tables("undisturbed") == expected

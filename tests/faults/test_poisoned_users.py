@@ -1,0 +1,75 @@
+"""Users who end the interpreter that learns them: marked and left out, and nobody else notices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.faults.driver import CHECKOUT, Driver, Tables, rows
+
+POISON = CHECKOUT / "tests" / "faults" / "poison"
+WAYS = ("segmentation fault", "exit", "killed", "too much memory")
+REASONS = ("crashed", "crashed", "crashed", "out_of_memory")
+
+
+def poison(run: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the users to poison and how, and the environment in which they end their worker."""
+    blocks = duckdb.sql(
+        f"select user_id, ratings[:n_train] from '{run}/blocks/**/*.parquet' where n_train > 7 "
+        "order by hash(user_id)"
+    ).fetchall()
+    chosen = dict(zip(WAYS, blocks, strict=False))
+    spec = json.dumps([[how, ratings] for how, (_, ratings) in chosen.items()])
+    environment = {"PYTHONPATH": f"{POISON}:{CHECKOUT}", "POISON": spec}
+    return {user: how for how, (user, _) in chosen.items()}, environment
+
+
+def learned(run: Path, without: Mapping[str, str]) -> list[tuple[object, ...]]:
+    """Return all model rows but the poisoned learner's of the poisoned users."""
+    return [
+        row for row in rows(run / "models", "user_id, learner, * exclude (run_id)")
+        if not (row[0] in without and row[1] == "curved")
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "users who end the Python worker that learns them (segmentation fault, exit, SIGKILL as by "
+    "the out-of-memory killer), or ask for too much memory",
+    "each is a failed user, `crashed` or `out_of_memory`, after two tries in a process of its "
+    "own; all other rows as undisturbed",
+)
+def test_a_user_who_crashes_is_a_row(undisturbed: Driver, expected: Tables) -> None:
+    users, environment = poison(undisturbed.run("undisturbed"))
+    said = undisturbed.finish("poisoned", environment=environment)
+    run = undisturbed.run("poisoned")
+    assert "a Python worker died" in said
+    assert "curved: 3 users failed by crashed, user" in said
+    assert 'File "' not in said
+    found = rows(run / "models", "user_id, status, reason, learner")
+    failed = {row[0]: row[2] for row in found if row[1] == "failed"}
+    assert failed == {user: REASONS[WAYS.index(how)] for user, how in users.items()}
+    assert {row[3] for row in found if row[1] == "failed"} == {"curved"}
+    assert learned(run, users) == learned(undisturbed.run("undisturbed"), users)
+    lists = rows(run / "recommendations", "user_id, *")
+    assert {row[0] for row in lists} == {row[0] for row in rows(run / "users", "user_id")}
+    # what is done is not done again, and so nobody crashes again
+    assert "a Python worker died" not in undisturbed.finish("poisoned", environment=environment)
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "more users crash than `train.max_failed_share` allows",
+    "exit code 4, and one line that says how many and why",
+)
+def test_too_many_crashes_end_the_run(undisturbed: Driver, expected: Tables) -> None:
+    _, environment = poison(undisturbed.run("undisturbed"))
+    found = undisturbed.outcome("too-many", "train.max_failed_share=0.01", environment=environment)
+    assert found.code == 4
+    assert "3 failed: crashed" in found.last_line
+    assert 'File "' not in found.said
+    assert "models" not in undisturbed.tables("too-many")
