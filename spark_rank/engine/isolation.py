@@ -12,10 +12,13 @@ as without the crash. It takes somewhat longer, and so is done only after a work
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import re
 import signal
 import struct
 import sys
+import tempfile
 import traceback
 import warnings
 from collections import deque
@@ -23,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import IO, NoReturn
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -43,10 +46,11 @@ Learn = Callable[[pa.RecordBatch, Sequence[LearnerSpec]], pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Loss:
-    """Why a child ended before it was done."""
+    """Why a child ended before it was done; `place` is the line of Python that it died in."""
 
     reason: str
     detail: str
+    place: str | None = None
 
 
 GiveUp = Callable[[pa.RecordBatch, LearnerSpec, Loss], pa.RecordBatch]
@@ -112,24 +116,31 @@ def _in_child(
 ) -> tuple[list[pa.RecordBatch], Loss]:
     """Return the rows of all pieces, or of those before the one that the child died of."""
     read_end, write_end = os.pipe()
+    with tempfile.TemporaryFile() as trace:
+        child = _forked()
+        if child == 0:
+            os.close(read_end)
+            _learn_and_exit(batch, pieces, learn, seconds, write_end, trace)
+        os.close(write_end)
+        try:
+            made, refused = _heard(read_end)
+        except BaseException:
+            os.kill(child, signal.SIGKILL)
+            raise
+        finally:
+            _, status = os.waitpid(child, 0)
+        trace.seek(0)
+        return made, refused or replace(_loss(status, seconds), place=_place(trace.read()))
+
+
+def _forked() -> int:
+    """Fork; return the child's number, and to the child 0."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # or the child could write it again
     with warnings.catch_warnings():
         # of other threads there is nothing that the child would need
         warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        os.close(read_end)
-        _learn_and_exit(batch, pieces, learn, seconds, write_end)
-    os.close(write_end)
-    try:
-        made, refused = _heard(read_end)
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        raise
-    finally:
-        _, status = os.waitpid(child, 0)
-    return made, refused or _loss(status, seconds)
+        return os.fork()
 
 
 def _heard(read_end: int) -> tuple[list[pa.RecordBatch], Loss | None]:
@@ -147,7 +158,7 @@ def _heard(read_end: int) -> tuple[list[pa.RecordBatch], Loss | None]:
     return made, refused
 
 
-def _messages(stream: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+def _messages(stream: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield what a child says; what it could not finish is left out."""
     while len(head := stream.read(_HEAD.size)) == _HEAD.size:
         kind, size = _HEAD.unpack(head)
@@ -171,13 +182,25 @@ def _loss(status: int, seconds: int) -> Loss:
     return Loss(CRASHED, f"the process that learned was ended by {name}, {TRIES} times{hint}")
 
 
+def _place(trace: bytes) -> str | None:
+    """Return where Python was when a signal ended it, as `faulthandler` says."""
+    found = re.search(r'File "(.+)", line (\d+) in (\w+)', trace.decode(errors="replace"))
+    return None if found is None else f"{found[3]}, {found[1]}:{found[2]}"
+
+
 def _learn_and_exit(
-    batch: pa.RecordBatch, pieces: Sequence[_Piece], learn: Learn, seconds: int, write_end: int
+    batch: pa.RecordBatch,
+    pieces: Sequence[_Piece],
+    learn: Learn,
+    seconds: int,
+    write_end: int,
+    trace: IO[bytes],
 ) -> NoReturn:
     """Be the child: hand back rows, and never return to what the parent was doing."""
     try:
         # in the kernel, which ends a child that hangs in native code or has lost its parent, too
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        faulthandler.enable(trace)
         _offer_to_the_memory_killer()
         with os.fdopen(write_end, "wb") as out:
             for piece in pieces:

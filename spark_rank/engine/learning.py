@@ -133,7 +133,8 @@ def _given_up(
         "reason": loss.reason,
         "detail": loss.detail,
     }
-    _log.warning("user %s, %s: %s", block.user_ids[0], spec.label, loss.detail)
+    place = "" if loss.place is None else f" in {loss.place}"
+    _log.warning("user %s, %s: %s%s", block.user_ids[0], spec.label, loss.detail, place)
     return build_batch([row], schema)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,9 @@ spark: {spark.master: "local[2]", spark.sql.shuffle.partitions: 2, spark.driver.
 TABLES = ("ratings", "users", "items", "blocks", "item_features", "models", "metrics", "summary",
           "comparison", "roc", "bounds", "rankings", "aggregate", "majorities",
           "recommendations")  # fmt: skip
+# what comes after the features
+LATER = ("train", "evaluate", "rank", "aggregate", "recommend", "report")
+LATER_TABLES = (*TABLES[TABLES.index("models") :], "report")
 # no command of these takes longer, whatever breaks
 LONGEST = 280.0
 
@@ -101,6 +105,15 @@ class Driver:
 
     def run(self, run_id: str) -> Path:
         return self.store / "runs" / f"run_id={run_id}"
+
+    def copy_before_train(self, other: Driver) -> None:
+        """Copy the undisturbed run of another store, as it was before `train`."""
+        run = self.run("undisturbed")
+        shutil.copytree(other.run("undisturbed"), run)
+        for stage in LATER:
+            (run / "manifest" / f"{stage}.json").unlink()
+        for table in LATER_TABLES:
+            shutil.rmtree(run / table)
 
     def tables(self, run_id: str) -> Tables:
         """Return every table that a reader who knows no manifest can see."""

@@ -12,11 +12,6 @@ import pytest
 
 from tests.faults.driver import Driver, Outcome, Tables
 
-# what comes after the features, for a run that is to stop there
-LATER = ("train", "evaluate", "rank", "aggregate", "recommend", "report")
-LATER_TABLES = ("models", "metrics", "summary", "comparison", "roc", "bounds", "rankings",
-                "aggregate", "majorities", "recommendations", "report")  # fmt: skip
-
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Path]:
@@ -28,18 +23,6 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("this user may not mount a file system")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def stopped_after_features(undisturbed: Driver, store: Path) -> None:
-    """Copy the undisturbed run into a store of its own, as it was before `train`."""
-    run = store / "runs" / "run_id=undisturbed"
-    shutil.copytree(undisturbed.run("undisturbed"), run)
-    for stage in LATER:
-        (run / "manifest" / f"{stage}.json").unlink()
-    for table in LATER_TABLES:
-        shutil.rmtree(run / table)
-    for crc in (run / "manifest").glob(".*.crc"):
-        crc.unlink()
 
 
 def assert_told(found: Outcome, code: int, words: str) -> None:
@@ -64,7 +47,7 @@ def test_a_full_disk_is_one_line(
     undisturbed: Driver, expected: Tables, mounted: Path, tmp_path: Path
 ) -> None:
     driver = Driver(tmp_path, mounted / "store")
-    stopped_after_features(undisturbed, driver.store)
+    driver.copy_before_train(undisturbed)
     ballast = mounted / "ballast"
     for room in (8, 48, 160):  # KB: no room for a wave, for some, for all of `train`
         ballast.unlink(missing_ok=True)
@@ -87,7 +70,7 @@ def test_a_read_only_store_is_one_line(
     undisturbed: Driver, expected: Tables, mounted: Path, tmp_path: Path
 ) -> None:
     driver = Driver(tmp_path, mounted / "store")
-    stopped_after_features(undisturbed, driver.store)
+    driver.copy_before_train(undisturbed)
     remount(mounted, "ro")
     assert_told(driver.outcome("undisturbed"), 1, "cannot be written")
     assert_told(driver.outcome("new"), 1, "cannot be written")
@@ -122,7 +105,7 @@ def test_a_damaged_feature_file_is_named(
     words: str,
 ) -> None:
     driver = Driver(tmp_path)
-    stopped_after_features(undisturbed, driver.store)
+    driver.copy_before_train(undisturbed)
     run = driver.run("undisturbed")
     (matrix,) = (run / "feature_files").glob("matrix-*.npy")
     damage(matrix)

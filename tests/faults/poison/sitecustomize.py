@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ctypes
-import faulthandler
 import json
 import os
 import resource
@@ -15,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from spark_rank.learners import MPRank
+from spark_rank.learners import OAP, MPRank
 
-_fit = MPRank.fit
 _poisoned = {tuple(ratings): how for how, ratings in json.loads(os.environ["POISON"])}
 
 
 def _segmentation_fault() -> None:
-    faulthandler.disable()
     ctypes.string_at(0)
 
 
@@ -43,11 +40,17 @@ _WAYS = {
 }
 
 
-def _poisoned_fit(self: MPRank, X: Any, y: Any, offset: Any = None) -> MPRank:
-    how = _poisoned.get(tuple(y.tolist()))
-    if how is not None:
-        _WAYS[how]()
-    return _fit(self, X, y, offset)
+def _poisoned_way(learn: Any) -> Any:
+    def poisoned(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
+        how = _poisoned.get(tuple(np.asarray(y).tolist()))
+        if how is not None:
+            _WAYS[how]()
+        return learn(self, X, y, *more, **named)
+
+    return poisoned
 
 
-MPRank.fit = _poisoned_fit  # type: ignore[method-assign]
+# whole models, all values of C at once, members of an ensemble
+MPRank.fit = _poisoned_way(MPRank.fit)  # type: ignore[method-assign]
+MPRank.path = classmethod(_poisoned_way(MPRank.path.__func__))  # type: ignore[assignment,attr-defined]
+OAP.train_members = _poisoned_way(OAP.train_members)  # type: ignore[method-assign]
