@@ -24,7 +24,7 @@ train:
   max_failed_share: 0.1
   learners: [{name: linear, params: {C: 0.1}}, {name: curved, params: {C: 10, kernel: rbf}}]
 aggregate: {items: 10}
-recommend: {top: 3, bottom: 1}
+recommend: {learner: curved, top: 3, bottom: 1}
 spark: {spark.master: "local[2]", spark.sql.shuffle.partitions: 2, spark.driver.memory: 1g}
 """
 TABLES = ("ratings", "users", "items", "blocks", "item_features", "models", "metrics", "summary",

@@ -59,8 +59,15 @@ def test_a_user_who_crashes_is_a_row(undisturbed: Driver, expected: Tables) -> N
     assert failed == {user: REASONS[WAYS.index(how)] for user, how in users.items()}
     assert {row[3] for row in found if row[1] == "failed"} == {"curved"}
     assert learned(run, users) == learned(undisturbed.run("undisturbed"), users)
-    lists = rows(run / "recommendations", "user_id, *")
-    assert {row[0] for row in lists} == {row[0] for row in rows(run / "users", "user_id")}
+    lists = [
+        rows(root / "recommendations", "user_id, source, * exclude (run_id)")
+        for root in (undisturbed.run("undisturbed"), run)
+    ]
+    whole, poisoned = ([row for row in found if row[0] not in users] for found in lists)
+    assert poisoned == whole
+    # a list without a model is that of the item offset
+    assert {row[1] for row in lists[1] if row[0] in users} == {"item_offset"}
+    assert {row[0] for row in lists[1]} == {row[0] for row in lists[0]}
     # what is done is not done again, and so nobody crashes again
     assert "a Python worker died" not in undisturbed.finish("poisoned", environment=environment)
 
