@@ -1,7 +1,8 @@
 """The table of faults and outcomes: from the tests' markers, with what really happened.
 
 A test that breaks something carries ``@pytest.mark.fault(what, outcome)``. The README's table is
-these markers; a run of ``-m fault`` prints it with the result of every test.
+these markers (``python -m tests.fault_table`` prints it); a run of ``-m fault`` prints them with
+what became of every test.
 """
 
 from __future__ import annotations
@@ -60,3 +61,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         # of a fault that several tests try, the worst counts
         worst = next(r for r in ("error", "failed", "skipped", "passed") if r in results)
         terminalreporter.write_line(f"{_WORDS[worst]:<10}| {what} | {outcome}")
+
+
+if __name__ == "__main__":
+    print(as_table(written_faults()))
