@@ -54,5 +54,5 @@ def explanation(said: str, store: str) -> SparkRankError | None:
 
 def _line_with(signs: str, said: str) -> str | None:
     """Return the first line of a trace that has one of the signs."""
-    lines = (line.strip().removeprefix("Caused by: ") for line in said.splitlines())
+    lines = (line.removeprefix("Caused by").strip(" :\t") for line in said.splitlines())
     return next((line for line in lines if re.search(signs, line)), None)

@@ -41,6 +41,15 @@ def test_the_fault_of_a_disk_is_one_line(said: str, told: str, kind: type[SparkR
     assert "\n" not in str(caught.value)
 
 
+def test_what_the_jvm_said_is_quoted_without_its_head() -> None:
+    said = (
+        "An error occurred while calling o9.create.\n: java.io.IOException: No space left on device"
+    )
+    with pytest.raises(StorageError) as caught, storage_faults_told("/s"):
+        raise OSError(said)
+    assert "full (java.io.IOException: No space left on device): make room" in str(caught.value)
+
+
 def test_faults_of_python_itself_are_known() -> None:
     with pytest.raises(StorageError, match="a disk is full"), storage_faults_told("/s"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/s/x")
