@@ -38,6 +38,8 @@ CRASHED, OUT_OF_MEMORY = "crashed", "out_of_memory"
 TRIES = 2
 SECONDS = 600  # without an end for so long, some users count as a crash
 _TOGETHER = 32  # users whose rows are handed back at once
+# with more rows given up than this, of one batch, it is not the users
+_MOST = 100
 _HEAD = struct.Struct("<cQ")
 _ROWS, _MEMORY, _ERROR = b"r", b"m", b"e"
 
@@ -51,6 +53,10 @@ class Loss:
     reason: str
     detail: str
     place: str | None = None
+
+
+class TooManyCrashesError(RuntimeError):
+    """Whatever is learned crashes: going on would take for ever and leave next to nothing."""
 
 
 GiveUp = Callable[[pa.RecordBatch, LearnerSpec, Loss], pa.RecordBatch]
@@ -94,6 +100,7 @@ def learn_isolated(
     `learn` returns the rows user by user, each user's in the order of the learners.
     """
     starts = range(0, len(batch), _TOGETHER)
+    given_up = 0
     todo = deque(_Piece(s, min(s + _TOGETHER, len(batch)), tuple(specs)) for s in starts)
     while todo:
         made, loss = _in_child(batch, todo, learn, seconds)
@@ -108,6 +115,11 @@ def learn_isolated(
             elif piece.tries + 1 < TRIES:
                 todo.appendleft(replace(piece, tries=piece.tries + 1))
             else:
+                given_up += 1
+                if given_up > _MOST:
+                    raise TooManyCrashesError(
+                        f"of {len(batch):,} users {_MOST} crashed: {loss.detail}"
+                    )
                 yield give_up(piece.users(batch), piece.specs[0], loss)
 
 
@@ -178,7 +190,8 @@ def _loss(status: int, seconds: int) -> Loss:
     if number == signal.SIGALRM:
         return Loss(CRASHED, f"learning took more than {seconds} s, {TRIES} times")
     hint = ", as when memory is short" if number == signal.SIGKILL else ""
-    name = signal.Signals(number).name
+    names = {known.value: known.name for known in signal.Signals}
+    name = names.get(number, f"signal {number}")
     return Loss(CRASHED, f"the process that learned was ended by {name}, {TRIES} times{hint}")
 
 

@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from spark_rank.engine.crashes import again_with_care
+from spark_rank.errors import TooManyFailuresError
 
 DIED = "Lost task 0.0: SparkException: Python worker exited unexpectedly (crashed): Fatal"
 TOO_MUCH = "An exception was thrown from the Python worker:\nnumpy._ArrayMemoryError: 8 TiB"
@@ -54,3 +55,14 @@ def test_who_dies_again_is_not_tried_for_ever() -> None:
     with pytest.raises(PySparkException, match="exited unexpectedly"):
         again_with_care(work, "train", "wave 2 of 3")
     assert asked == [False, True]
+
+
+@pytest.mark.parametrize("at", [False, True])
+def test_without_hope_it_ends_with_one_line(at: bool) -> None:
+    def work(care: bool) -> None:
+        said = "isolation.TooManyCrashesError: of 9 users 100 crashed\n\tat" if care is at else DIED
+        raise PySparkException(said)
+
+    with pytest.raises(TooManyFailuresError) as caught:
+        again_with_care(work, "train", "wave 2 of 3")
+    assert str(caught.value).startswith("train: of 9 users 100 crashed: look for")

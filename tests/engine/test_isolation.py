@@ -126,6 +126,15 @@ def test_who_crashes_now_and_then_is_learned(tmp_path: Path) -> None:
     assert learned(5, {(2, "first"): once_in_three}) == expected(5, {})
 
 
+def test_if_everybody_crashes_it_is_not_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "_MOST", 6)
+    everybody = {(user, spec.label): leave(1) for user in range(1000) for spec in SPECS}
+    some = {pair: poison for pair, poison in everybody.items() if pair[0] < 3}
+    assert [said[:7] for _, _, said in learned(40, some)].count("crashed") == 6
+    with pytest.raises(isolation.TooManyCrashesError, match=r"of 1,000 users more than 6 models"):
+        learned(1000, everybody)
+
+
 def test_an_error_of_the_program_is_no_crash() -> None:
     def broken() -> None:
         raise ZeroDivisionError("a mistake")
