@@ -118,7 +118,8 @@ def learn_isolated(
                 given_up += 1
                 if given_up > _MOST:
                     raise TooManyCrashesError(
-                        f"of {len(batch):,} users {_MOST} crashed: {loss.detail}"
+                        f"of {len(batch):,} users more than {_MOST} models crashed, the last: "
+                        f"{loss.detail}"
                     )
                 yield give_up(piece.users(batch), piece.specs[0], loss)
 
