@@ -29,7 +29,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow airflow-test package cluster-test history lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test package cluster-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -62,6 +62,9 @@ test: setup ## run the tests, WORKERS=2 at a time; ARGS="-k name" selects
 test-slow: setup ## run the tests that take long, most of them on real data if it is there
 	@$(PY) -m pytest -m slow $(ARGS)
 
+fault-test: setup ## break things on purpose, one machine; the table of what broke and what happened
+	@$(PY) -m pytest -m "fault and not cluster" $(ARGS)
+
 airflow-test: setup ## run the example DAG in a real Airflow, in an environment of its own
 	@test -x build/airflow/bin/airflow || { echo "installing Airflow (a minute or two, the first time only)"; \
 		$(PYTHON) -m venv build/airflow && build/airflow/bin/python -m pip install --quiet \
@@ -71,8 +74,8 @@ airflow-test: setup ## run the example DAG in a real Airflow, in an environment 
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 
-$(PACKAGE): $(LOCK) pyproject.toml README.md $(shell find spark_rank deploy jobs conf -type f ! -name '*.pyc')
-	@$(PY) -m deploy.package build/package $(if $(NODE_PYTHON),--interpreter $(NODE_PYTHON))
+$(PACKAGE): $(LOCK) pyproject.toml README.md $(shell find spark_rank jobs conf -type f ! -name '*.pyc')
+	@$(PY) -m spark_rank.packaging.package build/package $(if $(NODE_PYTHON),--interpreter $(NODE_PYTHON))
 	@printf '%s' "$(NODE_PYTHON)" > build/package/.node_python
 
 cluster-test: package ## run the tests on a cluster of this machine: a Spark master and two workers

@@ -33,5 +33,9 @@ class TooManyFailuresError(SparkRankError):
     exit_code = 4
 
 
+class StorageError(SparkRankError):
+    """A disk is full, or may not be written to."""
+
+
 class RuntimeMissingError(SparkRankError):
     """The machine lacks something that Spark needs, such as Java."""

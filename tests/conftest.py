@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages import pipeline
+from tests.fault_table import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401
 
 # no deadline: the first call of a compiled kernel compiles it; in CI the same examples every time
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
@@ -51,6 +53,23 @@ def data_file() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Return a function that mounts a file system in memory, of a size as `mount` knows them."""
+    place = tmp_path / "disk"
+
+    def mount(size: str) -> Path:
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if os.geteuid() != 0 or subprocess.call(command, stderr=subprocess.DEVNULL):
+            pytest.skip("this user may not mount a file system")
+        return place
+
+    yield mount
+    if place.is_mount():
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 @pytest.fixture(scope="session")

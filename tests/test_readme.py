@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spark_rank.cli import STAGES
 from spark_rank.data.tables import METRIC_COLUMNS, TABLES
+from tests.fault_table import HEAD, as_table, written_faults
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -34,3 +35,11 @@ def test_every_metric_is_explained() -> None:
     metrics = README.split("\n## Metrics\n")[1].split("\n## ")[0]
     for column in METRIC_COLUMNS:
         assert f"`{column.name}`" in metrics
+
+
+def test_the_table_of_faults_is_what_the_tests_break() -> None:
+    faults = written_faults()
+    assert len({what for what, _ in faults}) == len(faults)
+    table = README.split(HEAD)[1].split("\n\n")[0]
+    remedy = "put there what `python -m tests.fault_table` prints"
+    assert (HEAD + table).splitlines() == as_table(faults).splitlines(), remedy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,35 +107,30 @@ class Filesystem:
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file at once: a reader sees the old one or the new one."""
         jpath, fs = self._unchecked(path)
-        hidden = f".{jpath.getName()}.{secrets.token_hex(4)}.part"
-        part = self._jvm.org.apache.hadoop.fs.Path(jpath.getParent(), hidden)
-        stream = fs.create(part, True)
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
-        self._replace(fs, part, jpath)
+        with self._part(fs, jpath, text) as part:
+            self._replace(fs, part, jpath)
 
     def create_text(self, path: str, text: str) -> bool:
         """Write a small UTF-8 file unless it is there; tell whether it was this call that did.
 
-        Of several processes that try at the same time one succeeds.
+        Of several processes that try at the same time one succeeds. On a local disk the file is
+        there with all its text or not at all, whatever happens meanwhile.
         """
         jpath, fs = self._unchecked(path)
         try:
             if _is_local(fs):
-                fs.mkdirs(jpath.getParent())
-                self._create_local(fs.pathToFile(jpath).toPath(), text)
+                if not fs.mkdirs(jpath.getParent()):
+                    # Hadoop does not say why
+                    raise PermissionError(f"Permission denied: {jpath.getParent()}")
+                with self._part(fs, jpath, text) as part:
+                    self._link(fs.pathToFile(part).toPath(), fs.pathToFile(jpath).toPath())
                 return True
             stream = fs.create(jpath, False)
         except Py4JJavaError as error:
             if "AlreadyExists" in java_reason(error):
                 return False
             raise
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
+        _write(stream, text)
         return True
 
     def move(self, source: str, target: str) -> None:
@@ -206,11 +202,27 @@ class Filesystem:
         context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(fs.getUri(), self._conf)
         context.rename(source, target, self._array(rename, rename.OVERWRITE))
 
-    def _create_local(self, path: Any, text: str) -> None:
-        options = self._jvm.java.nio.file.StandardOpenOption
+    @contextmanager
+    def _part(self, fs: Any, jpath: Any, text: str) -> Iterator[Any]:
+        """Yield a hidden file beside `jpath` with the text; if it is left there, it goes."""
+        hidden = f".{jpath.getName()}.{secrets.token_hex(4)}.part"
+        part = self._jvm.org.apache.hadoop.fs.Path(jpath.getParent(), hidden)
+        try:
+            _write(fs.create(part, True), text)
+            yield part
+        finally:
+            fs.delete(part, False)
+
+    def _link(self, source: Any, target: Any) -> None:
+        """Give a file a second name, which must be free."""
         nio = self._jvm.java.nio.file
-        how = self._array(nio.OpenOption, options.CREATE_NEW, options.WRITE)
-        nio.Files.write(path, bytearray(text.encode()), how)
+        try:
+            nio.Files.createLink(target, source)
+        except Py4JJavaError as error:
+            if "AlreadyExists" in java_reason(error):
+                raise
+            # not every file system has links
+            nio.Files.copy(source, target, self._array(nio.CopyOption))
 
     def _array(self, kind: Any, *values: Any) -> Any:
         array = self._gateway.new_array(kind, len(values))
@@ -226,6 +238,13 @@ class Filesystem:
         for child in fs.listStatus(status.getPath()):
             if not child.getPath().getName().startswith(("_", ".")):
                 yield from self._files_below(fs, child)
+
+
+def _write(stream: Any, text: str) -> None:
+    try:
+        stream.write(bytearray(text.encode()))
+    finally:
+        stream.close()
 
 
 def _is_local(fs: Any) -> bool:

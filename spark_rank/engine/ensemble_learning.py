@@ -19,7 +19,7 @@ from spark_rank.engine.batches import build_batch
 from spark_rank.engine.ensembles import EnsembleSpec, curve_of, problem_number, split_members
 from spark_rank.engine.fitting import Limits, Ranker, Sample, with_offset
 from spark_rank.engine.known import known_before
-from spark_rank.engine.learning import LearnJob, learn_user, obstacle_to_learning
+from spark_rank.engine.learning import LearnJob, learn_user, learn_users, obstacle_to_learning
 from spark_rank.engine.member_parts import (
     PART_COLUMNS,
     MemberPart,
@@ -64,13 +64,16 @@ def ensemble_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Turn user blocks into rows of `ensemble_models`, all members of a user in one task."""
     features = open_features(job.files)
-    for batch in batches:
+
+    def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
         rows = [
             ensemble_row(problem, spec, job, features.item_ids, all_members)
             for problem in problems(batch, features, job.panel)
-            for spec in ensembles_of(job)
+            for spec in ensembles_of(specs)
         ]
-        yield build_batch(with_training_metrics(rows, job.margin), ENSEMBLE_SCHEMA)
+        return build_batch(with_training_metrics(rows, job.margin), ENSEMBLE_SCHEMA)
+
+    return learn_users(batches, job, learn, ENSEMBLE_SCHEMA)
 
 
 def part_batches(
@@ -86,7 +89,7 @@ def part_batches(
         rows = []
         found = problems(batch, features, job.panel)
         for problem, block in zip(found, batch.to_pylist(), strict=True):
-            for spec in ensembles_of(job):
+            for spec in ensembles_of(job.specs):
                 split = split_members(spec.params["n_members"], groups)
                 if group < len(split):
                     row = _part_row(problem, spec, job, *split[group])
@@ -99,7 +102,7 @@ def combine_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Turn parts, sorted by user and ensemble, into rows of `ensemble_models`."""
     features = open_features(job.files)
-    specs = {spec.label: spec for spec in ensembles_of(job)}
+    specs = {spec.label: spec for spec in ensembles_of(job.specs)}
     finished: list[Row] = []
     for (_, label), rows in consecutive(batches, ("problem", "learner")):
         (block,) = [row for row in rows if row["first_member"] == 0]
@@ -114,9 +117,9 @@ def combine_batches(
         yield build_batch(with_training_metrics(finished, job.margin), ENSEMBLE_SCHEMA)
 
 
-def ensembles_of(job: LearnJob) -> list[EnsembleSpec]:
-    """Return the ensembles that the job is to learn."""
-    return [spec for spec in job.specs if isinstance(spec, EnsembleSpec)]
+def ensembles_of(specs: Sequence[LearnerSpec]) -> list[EnsembleSpec]:
+    """Return the ensembles among the learners of a job."""
+    return [spec for spec in specs if isinstance(spec, EnsembleSpec)]
 
 
 def all_members(spec: EnsembleSpec, problem: Problem, job: LearnJob) -> MemberPart:

@@ -7,8 +7,9 @@ arrays and is tested without Spark.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,16 @@ from spark_rank.engine.fitting import (
     fit,
     is_cut_short,
 )
+from spark_rank.engine.isolation import (
+    OUT_OF_MEMORY,
+    Learn,
+    Loss,
+    is_asked_for,
+    learn_isolated,
+)
 from spark_rank.engine.known import known_before
 from spark_rank.engine.model_rows import model_columns
-from spark_rank.engine.problems import Problem, ProblemGroup, problem_groups
+from spark_rank.engine.problems import Problem, ProblemGroup, Users, problem_groups
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import with_training_metrics
 from spark_rank.engine.selection import best_candidate
@@ -56,7 +64,10 @@ _logged: set[tuple[str, str]] = set()
 
 @dataclass(frozen=True)
 class LearnJob:
-    """What a worker needs to know: feature files, learners, panel members, limits."""
+    """What a worker needs to know: feature files, learners, panel members, limits.
+
+    With `isolated`, users who may end the interpreter are learned in processes of their own.
+    """
 
     files: FeatureFiles
     specs: tuple[LearnerSpec, ...]
@@ -64,6 +75,7 @@ class LearnJob:
     min_ratings: int
     margin: float
     limits: Limits
+    isolated: bool = False
 
 
 def learn_batches(
@@ -73,13 +85,57 @@ def learn_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Train every learner for every user block; one row per user and learner."""
     features = open_features(job.files)
-    for batch in batches:
+
+    def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
+        asked = replace(job, specs=tuple(specs))
         rows = [
             row
             for group in problem_groups(batch, features, job.panel)
-            for row in learn_group(group, job, features.item_ids)
+            for row in learn_group(group, asked, features.item_ids)
         ]
-        yield build_batch(with_training_metrics(rows, job.margin), MODEL_SCHEMA)
+        return build_batch(with_training_metrics(rows, job.margin), MODEL_SCHEMA)
+
+    return learn_users(batches, job, learn, MODEL_SCHEMA)
+
+
+def learn_users(
+    batches: Iterator[pa.RecordBatch], job: LearnJob, learn: Learn, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `learn` makes of users and learners; users are isolated where that is asked for.
+
+    `schema` has the columns of `models`.
+    """
+    give_up = partial(_given_up, job=job, schema=schema)
+    isolated = is_asked_for(job.isolated)
+    for batch in batches:
+        if isolated:
+            yield from learn_isolated(batch, job.specs, learn, give_up)
+        else:
+            yield learn(batch, job.specs)
+
+
+def _given_up(
+    user: pa.RecordBatch, spec: LearnerSpec, loss: Loss, *, job: LearnJob, schema: pa.Schema
+) -> pa.RecordBatch:
+    """Return the row of a user who crashes: what the block tells, for nothing else is safe."""
+    block = Users.of(user)
+    (n_train,) = block.n_train.tolist()
+    row = {
+        "user_id": block.user_ids[0],
+        "learner": spec.label,
+        "n_train": n_train,
+        "n_test": len(block.items) - n_train,
+        **_if_any("excluded_feature", job.panel.get(block.users[0])),
+        "on_rating_scale": spec.kind.on_rating_scale,
+        "test_ratings": block.ratings[n_train:],
+        "status": FAILED,
+        "hyperparameters": spec.hyperparameters(job.limits.scale),
+        "reason": loss.reason,
+        "detail": loss.detail,
+    }
+    place = "" if loss.place is None else f" in {loss.place}"
+    _log.warning("user %s, %s: %s%s", block.user_ids[0], spec.label, loss.detail, place)
+    return build_batch([row], schema)
 
 
 def learn_group(group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray) -> Iterator[Row]:
@@ -109,8 +165,10 @@ def learn_user(
         return row | _learned_columns(problem, spec, job, item_ids, fit_one)
     except LearnerError as error:
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
+    except MemoryError as error:
+        outcome = {"reason": OUT_OF_MEMORY, "detail": _said(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
-        outcome = {"reason": UNEXPECTED, "detail": f"{type(error).__name__}: {error}"}
+        outcome = {"reason": UNEXPECTED, "detail": _said(error)}
         _log_once(problem.user_id, spec.label, type(error).__name__)
     hyperparameters = spec.hyperparameters(job.limits.scale)
     return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
@@ -128,6 +186,10 @@ def _head(problem: Problem, spec: LearnerSpec) -> Row:
         "on_rating_scale": spec.kind.on_rating_scale,
         "test_ratings": problem.ratings[problem.test],
     }
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _log_once(user_id: str, label: str, error: str) -> None:

@@ -5,6 +5,7 @@ Nothing reads these files again: they hold durations, which no table does.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from spark_rank.engine.store import Run
 from spark_rank.events import emit
 
 FOLDER = "run_metrics"
+_COMMENT = "# checksum "  # Prometheus reads over it
 DONE, FAILED = "done", "failed"
 # how Spark calls what it saw of the memory of driver and executors, polled with every heartbeat
 _MEMORY = {
@@ -65,8 +67,9 @@ def write_metrics(run: Run, metrics: Metrics) -> None:
     """Write both files; a store that takes none is no reason to fail."""
     path = run.path(f"{FOLDER}/{metrics['stage']}")
     try:
-        run.files.write_text(f"{path}.json", json.dumps(metrics, indent=2) + "\n")
-        run.files.write_text(f"{path}.prom", prometheus(metrics))
+        run.files.write_text(f"{path}.json", _with_checksum(metrics))
+        text = prometheus(metrics)
+        run.files.write_text(f"{path}.prom", f"{text}{_COMMENT}{_checksum(text)}\n")
     except (OSError, Py4JError) as error:
         emit(
             "metrics_not_written",
@@ -74,6 +77,28 @@ def write_metrics(run: Run, metrics: Metrics) -> None:
             stage=metrics["stage"],
             level="warning",
         )
+
+
+def is_intact(text: str) -> bool:
+    """Tell whether one of these files is as it was written: each holds its own checksum."""
+    if not text.startswith("{"):
+        body, _, checksum = text.rpartition(_COMMENT)
+        return checksum == f"{_checksum(body)}\n"
+    try:
+        told = json.loads(text)
+        del told["checksum"]
+    except (ValueError, KeyError):
+        return False
+    return _with_checksum(told) == text
+
+
+def _with_checksum(metrics: Metrics) -> str:
+    told = {**metrics, "checksum": _checksum(json.dumps(metrics))}
+    return json.dumps(told, indent=2) + "\n"
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def peak_memory(spark: SparkSession) -> dict[str, dict[str, int]] | None:

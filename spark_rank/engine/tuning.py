@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.engine.batches import build_batch
+from spark_rank.engine.fitting import Limits
+from spark_rank.engine.isolation import Loss, is_asked_for, learn_isolated
 from spark_rank.engine.known import known_before
 from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.problems import problems
+from spark_rank.engine.problems import Problem, problems
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import candidate_errors
 from spark_rank.engine.specs import LearnerSpec
@@ -40,19 +42,37 @@ def error_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Turn user blocks into rows of errors, one per user and learner; none where undefined."""
     features = open_features(job.files)
+
+    def errors(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
+        found = problems(batch, features, job.panel)
+        rows = [row for problem in found for row in _error_rows(problem, specs, job.limits)]
+        return build_batch(rows, _ERROR_SCHEMA)
+
+    isolated = is_asked_for(job.isolated)
     for batch in batches:
-        rows: list[Row] = []
-        for problem in problems(batch, features, job.panel):
-            for spec in job.specs:
-                row: Row = {"learner": spec.label, "user_id": problem.user_id}
-                try:
-                    sample = known_before(problem, spec).sample(problem)
-                    errors = candidate_errors(spec, sample, job.limits)
-                except Exception as error:  # noqa: BLE001 - one bad user must never end the job
-                    rows.append({**row, "detail": f"{type(error).__name__}: {error}"})
-                else:
-                    rows += [] if errors is None else [{**row, "errors": errors}]
-        yield build_batch(rows, _ERROR_SCHEMA)
+        if isolated:
+            yield from learn_isolated(batch, job.specs, errors, _given_up)
+        else:
+            yield errors(batch, job.specs)
+
+
+def _error_rows(problem: Problem, specs: Sequence[LearnerSpec], limits: Limits) -> Iterator[Row]:
+    for spec in specs:
+        row: Row = {"learner": spec.label, "user_id": problem.user_id}
+        try:
+            sample = known_before(problem, spec).sample(problem)
+            errors = candidate_errors(spec, sample, limits)
+        except Exception as error:  # noqa: BLE001 - one bad user must never end the job
+            yield {**row, "detail": f"{type(error).__name__}: {error}"}
+        else:
+            if errors is not None:
+                yield {**row, "errors": errors}
+
+
+def _given_up(user: pa.RecordBatch, spec: LearnerSpec, loss: Loss) -> pa.RecordBatch:
+    (user_id,) = user.column("user_id").to_pylist()
+    row = {"learner": spec.label, "user_id": user_id, "detail": f"{loss.reason}: {loss.detail}"}
+    return build_batch([row], _ERROR_SCHEMA)
 
 
 def grid_scores(

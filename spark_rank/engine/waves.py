@@ -22,6 +22,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 
 from spark_rank.data.contracts import Contract
+from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.inventory import Inventory, as_record, from_record, take_inventory
 from spark_rank.engine.progress import job_description, over_users
@@ -29,6 +30,7 @@ from spark_rank.engine.store import Run
 
 _UNDER_WAY = 2
 _PLAN = "plan.json"
+Make = Callable[["Wave"], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -64,17 +66,19 @@ def write_in_waves(
     run: Run,
     contract: Contract,
     plan: Sequence[tuple[int, ...]],
-    make: Callable[[Wave], DataFrame],
+    make: Make,
     users: int,
     partition_by: tuple[str, ...] = (),
+    isolating: Make | None = None,
 ) -> list[SavedWave]:
     """Write a table of the stage in progress wave by wave; return them all, in order.
 
     `users` is how many there are in all, for the progress.
     `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
+    A wave that Python workers have died of is made by `isolating`, if there is one.
     """
     draft = run.in_progress
-    saver = _Saver(run, contract, make, partition_by)
+    saver = _Saver(run, contract, make, isolating, partition_by)
     waves = _begun_plan(draft, contract, plan)
     saved = {wave: found for wave in waves if (found := _saved(draft, contract, wave)) is not None}
     missing = [wave for wave in waves if wave not in saved]
@@ -106,7 +110,8 @@ def wave_facts(waves: Sequence[SavedWave]) -> list[dict[str, Any]]:
 class _Saver:
     run: Run
     contract: Contract
-    make: Callable[[Wave], DataFrame]
+    make: Make
+    isolating: Make | None
     partition_by: tuple[str, ...]
 
     def save_all(
@@ -135,25 +140,39 @@ class _Saver:
         context.addJobTag(tag)
         try:
             stage = self.run.in_progress.stage
-            text = f"{self.run.run_id}: {stage}, wave {wave.number + 1} of {of}"
-            with job_description(self.run.spark, text):
-                saved = self._save(wave)
+            name = f"wave {wave.number + 1} of {of}"
+            with job_description(self.run.spark, f"{self.run.run_id}: {stage}, {name}"):
+                saved = self._save_somehow(wave, stage, name)
             done(wave)
             return saved
         finally:
             context.removeJobTag(tag)
 
-    def _save(self, wave: Wave) -> SavedWave:
+    def _save_somehow(self, wave: Wave, stage: str, name: str) -> SavedWave:
+        isolating = self.isolating
+        if isolating is None:
+            return self._save(wave, self.make)
+        return again_with_care(
+            lambda care: (
+                self._save(wave, isolating, "-isolated") if care else self._save(wave, self.make)
+            ),
+            stage,
+            name,
+        )
+
+    def _save(self, wave: Wave, make: Make, suffix: str = "") -> SavedWave:
         draft = self.run.in_progress
-        folder = f"{draft.waves}/{self.contract.table}/{wave.number:05d}-{draft.attempt}"
-        writer = self.contract.apply(self.make(wave)).write.mode("overwrite")
+        # a name of its own: tasks of a job that failed may still be about to end
+        own = f"{wave.number:05d}-{draft.attempt}{suffix}"
+        folder = f"{draft.waves}/{self.contract.table}/{own}"
+        writer = self.contract.apply(make(wave)).write.mode("overwrite")
         writer.partitionBy(*self.partition_by).parquet(folder)
         written = self.run.spark.read.schema(self.contract.schema()).parquet(folder)
         found = SavedWave(wave, written.count(), folder, take_inventory(draft.files, folder))
         note = {
             "buckets": wave.buckets,
             "rows": found.rows,
-            "folder": folder.rsplit("/", 1)[-1],
+            "folder": own,
             "files": as_record(found.files),
         }
         draft.check()

@@ -12,6 +12,7 @@ from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.data.tables import TABLES
 from spark_rank.engine.inventory import READERS, StoredFile, from_record, relative
 from spark_rank.engine.run_metrics import FOLDER as METRICS_FOLDER
+from spark_rank.engine.run_metrics import is_intact
 from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
 from spark_rank.runs.catalogue import Records
@@ -45,7 +46,9 @@ def verify(run: Run) -> Findings:
               for path, file in from_record(record["files"]).items()}  # fmt: skip
     present = {relative(info, run.root): info.size for info in run.files.below(run.root)}
     for path in sorted(present.keys() - listed.keys()):
-        if not (_is_record(path) or path.startswith(f"{METRICS_FOLDER}/")):
+        if path.startswith(f"{METRICS_FOLDER}/"):
+            problems += _check_metrics(run, path)
+        elif not _is_record(path):
             problems.append(Problem(FOREIGN, path, "no record lists it"))
     with ThreadPoolExecutor(READERS) as readers:
         checked = readers.map(lambda entry: _check_file(run, present, *entry), listed.items())
@@ -79,6 +82,15 @@ def _records(run: Run) -> tuple[Records, list[Problem]]:
 
 def _is_record(path: str) -> bool:
     return path.startswith(f"{_MANIFEST}/") and path.endswith(".json")
+
+
+def _check_metrics(run: Run, path: str) -> list[Problem]:
+    """Return what is wrong with a file that no record lists and that holds its own checksum."""
+    try:
+        intact = is_intact(run.files.read_text(run.path(path)))
+    except UnicodeDecodeError:
+        intact = False
+    return [] if intact else [Problem(CHANGED, path, "is not as it was written")]
 
 
 def _check_file(

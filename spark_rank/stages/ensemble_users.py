@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -11,6 +12,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
+from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.ensemble_learning import (
     USER_PART_DDL,
     combine_batches,
@@ -39,7 +41,15 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
     # as in training: a task per bucket at least, whatever the sizes of the files
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
-        rows = run.write(ENSEMBLE_MODELS, ensemble_models(blocks, job, groups, tasks))
+        rows = again_with_care(
+            lambda care: run.write(
+                ENSEMBLE_MODELS,
+                # who is isolated learns all members in one go: the rows are the same
+                ensemble_models(blocks, replace(job, isolated=care), 1 if care else groups, tasks),
+            ),
+            "ensemble",
+            "all users",
+        )
     models = run.written(ENSEMBLE_MODELS)
     counts = status_counts(models)
     check_failures(training, counts, run.draft_path(ENSEMBLE_MODELS.table))

@@ -10,6 +10,7 @@ from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.shared_store import check_store_is_shared
 from spark_rank.engine.stage import Stage
+from spark_rank.engine.storage_faults import storage_faults_told
 from spark_rank.engine.store import Run
 from spark_rank.engine.worker_log import tell_worker_lines
 from spark_rank.learners import BASELINES
@@ -21,7 +22,10 @@ PIPELINE = "pipeline"
 def execute(name: str, config: Config, *, takeover: bool = False) -> None:
     """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = _stages(name, config)
-    with spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark:
+    with (
+        storage_faults_told(config.store),
+        spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark,
+    ):
         run = Run(spark, config.store, config.run_id)
         try:
             with working_on(run, takeover=takeover):

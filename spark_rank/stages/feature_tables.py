@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.data.tables import PANEL
 from spark_rank.engine.store import Run
+from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, write_files
 from spark_rank.features.pool import ReviewerPool
 
@@ -75,7 +76,13 @@ def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
     record = run.record("features") or {}
     files = FeatureFiles.from_record(record["facts"]["files"])
     for file in files.all():
-        spark.sparkContext.addFile(run.files.uri(run.path(f"{FILES}/{file.name}")))
+        path = run.path(f"{FILES}/{file.name}")
+        if not run.files.exists(path):
+            raise ContractError(
+                f"{path}: the manifest lists this feature file, but it is gone: delete the run's "
+                "manifest/features.json and start the same command again: it makes the file anew"
+            )
+        spark.sparkContext.addFile(run.files.uri(path))
     return files
 
 

@@ -12,7 +12,7 @@ from spark_rank.config import Config, TrainConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
-from spark_rank.engine.learning import FAILED, learn_batches
+from spark_rank.engine.learning import FAILED, LearnJob, learn_batches
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
@@ -33,7 +33,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     users, buckets = _users_and_buckets(run)
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
 
-    def learned(wave: Wave) -> DataFrame:
+    def learned(wave: Wave, job: LearnJob = job) -> DataFrame:
         own = blocks.where(F.col("bucket").isin(*wave.buckets))
         todo = (own if kept is None else kept.to_learn(own)).select(*LEARNED_COLUMNS)
         models = todo.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
@@ -44,7 +44,8 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     # cores busy to the end, and progress visible
     tasks = max(cores, *map(len, plan))
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
-        waves = write_in_waves(run, MODELS, plan, learned, users=users)
+        isolating = partial(learned, job=replace(job, isolated=True))
+        waves = write_in_waves(run, MODELS, plan, learned, users, isolating=isolating)
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,8 @@ from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import BLOCKS, TUNING
+from spark_rank.engine.crashes import again_with_care
+from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.selection import MIN_RATINGS
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
@@ -29,7 +32,7 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if not specs:
         raise ConfigError("tune: no learner in train.learners has a grid to choose from for all")
     job = learn_job(config.train, specs, spark, run)
-    errors = _sample(config, run).mapInArrow(partial(error_batches, job=job), ERRORS_DDL).toArrow()
+    errors = _sample_errors(_sample(config, run), job)
     if len(errors) == 0:
         raise InputDataError(
             f"tune: no user has the {_least_ratings(config.train)} training ratings that choosing "
@@ -50,6 +53,14 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
         words += f"; left out {len(failures):,} failures, the first: {failures[0]}"
     facts = {"chosen": points, "failures": len(failures)}
     return StageResult(words, {TUNING.table: written}, facts)
+
+
+def _sample_errors(sample: DataFrame, job: LearnJob) -> pa.Table:
+    def errors(care: bool) -> pa.Table:
+        work = partial(error_batches, job=replace(job, isolated=care))
+        return sample.mapInArrow(work, ERRORS_DDL).toArrow()
+
+    return again_with_care(errors, "tune", "the sample")
 
 
 def chosen_for_all(config: Config, run: Run) -> dict[str, dict[str, Any]]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import Filesystem
@@ -39,6 +44,43 @@ def test_a_file_that_is_there_is_not_created(
     assert files.create_text(f"{tmp_path}/new/note", "first")
     assert not files.create_text(f"{tmp_path}/new/note", "second")
     assert files.read_text(f"{tmp_path}/new/note") == "first"
+
+
+def test_without_links_it_is_the_same(
+    files: Filesystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = files._jvm
+    nio = real.java.nio.file
+
+    def refused(link: object, source: Any) -> None:
+        nio.Files.createLink(link, source.resolveSibling("what is not there"))
+
+    links = SimpleNamespace(createLink=refused, copy=nio.Files.copy)
+    package = SimpleNamespace(file=SimpleNamespace(Files=links, CopyOption=nio.CopyOption))
+    jvm = SimpleNamespace(java=SimpleNamespace(nio=package), org=real.org)
+    monkeypatch.setattr(files, "_jvm", jvm)
+    assert files.create_text(f"{tmp_path}/note", "first")
+    assert not files.create_text(f"{tmp_path}/note", "second")
+    assert (tmp_path / "note").read_text() == "first"
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def test_a_full_disk_leaves_nothing_half(
+    files: Filesystem, small_disk: Callable[[str], Path]
+) -> None:
+    disk = small_disk("8k")
+    (disk / "note").write_text("old")
+    (disk / "ballast").write_bytes(bytes(4096))
+    for write in (files.create_text, files.write_text):
+        with pytest.raises(Py4JJavaError, match="No space left on device"):
+            write(f"{disk}/{write.__name__}", "text")
+    with pytest.raises(Py4JJavaError, match="No space left on device"):
+        files.write_text(f"{disk}/note", "new")
+    assert sorted(os.listdir(disk)) == ["ballast", "note"]
+    assert (disk / "note").read_text() == "old"
+    (disk / "ballast").unlink()
+    assert files.create_text(f"{disk}/create_text", "text")
+    assert os.listdir(disk).count("create_text") == 1
 
 
 def test_one_of_many_creates_a_file(files: Filesystem, tmp_path: Path) -> None:

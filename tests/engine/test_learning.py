@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -57,10 +58,13 @@ def batch(users: list[User]) -> pa.RecordBatch:
     )
 
 
-def learn(*batches: pa.RecordBatch, panel: dict[int, int] | None = None) -> list[dict[str, Any]]:
+def learn(
+    *batches: pa.RecordBatch, panel: dict[int, int] | None = None, isolated: bool = False
+) -> list[dict[str, Any]]:
     job = LearnJob(
-        FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0, limits=LIMITS
-    )
+        FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0,
+        limits=LIMITS, isolated=isolated,
+    )  # fmt: skip
     made: Iterator[pa.RecordBatch] = learn_batches(iter(batches), job, lambda files: FEATURES)
     return [row for out in made for row in out.to_pylist()]
 
@@ -146,6 +150,63 @@ def test_one_bad_user_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bad["n_test"] == 15
     untouched = [r for r in rows if r != bad]
     assert untouched == [r for r in healthy if (r["user_id"], r["learner"]) != ("user 3", "rbf")]
+
+
+def test_isolated_users_have_the_same_rows() -> None:
+    panel = {3: 2}
+    whole = learn(batch(USERS), panel=panel)
+    assert learn(batch(USERS), panel=panel, isolated=True) == whole
+
+
+@pytest.mark.parametrize(
+    ("isolated", "poison", "reason"),
+    [
+        (False, "memory", "out_of_memory"),
+        (True, "memory", "out_of_memory"),
+        (True, "exit", "crashed"),
+    ],
+)
+def test_who_ends_the_process_or_its_memory_is_a_row(
+    monkeypatch: pytest.MonkeyPatch, isolated: bool, poison: str, reason: str
+) -> None:
+    healthy = learn(batch(USERS), panel={3: 2})
+    original = MPRank.fit
+
+    def fragile(self: MPRank, X: Any, y: Any, offset: Any = None) -> MPRank:
+        if len(y) == 15 and poison == "exit":
+            os._exit(1)
+        if len(y) == 15:
+            raise MemoryError("8 TiB")
+        return original(self, X, y, offset)
+
+    monkeypatch.setattr(MPRank, "fit", fragile)
+    rows = learn(batch(USERS), panel={3: 2}, isolated=isolated)
+    bad = row_of(rows, 3, "rbf")
+    before = row_of(healthy, 3, "rbf")
+    assert (bad["status"], bad["reason"]) == ("failed", reason)
+    # what the block tells is there, and nothing that learning would have told
+    told = ("n_train", "n_test", "test_ratings", "on_rating_scale", "excluded_feature")
+    assert {name: bad[name] for name in told} == {name: before[name] for name in told}
+    assert bad["dual"] is None
+    untouched = [r for r in rows if r != bad]
+    assert untouched == [r for r in healthy if (r["user_id"], r["learner"]) != ("user 3", "rbf")]
+
+
+def test_too_little_memory_for_many_users_at_once_is_enough_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = learn(batch(USERS))
+    together = learning.learn_together
+
+    def greedy(spec: Any, group: Any, *more: Any) -> Any:
+        if len(group.blocks.users) > 1:
+            raise MemoryError("too many at once")
+        return together(spec, group, *more)
+
+    monkeypatch.setattr(learning, "learn_together", greedy)
+    with pytest.raises(MemoryError):  # which lets the driver isolate
+        learn(batch(USERS))
+    assert learn(batch(USERS), isolated=True) == whole
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

@@ -135,6 +135,26 @@ def test_a_clock_that_jumped_takes_nothing_from_who_is_alive(lease: MakeLease, h
         owner.check()
 
 
+@pytest.mark.fault(
+    "the clock of a process that works on a run goes back between two renewals of its lease",
+    "the run stays its own: a second start is refused, by a right clock and by a wrong one",
+)
+def test_a_clock_that_goes_back_between_renewals_loses_nothing(lease: MakeLease) -> None:
+    jumps = iter([0.0, 3600.0, -3600.0, -7200.0])
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now = next(jumps, now)
+        return time.time() + now
+
+    with held(lease(clock=clock)) as owner:
+        for hours in (0, -3, 3):
+            with pytest.raises(RunHeldError, match="is going on"):
+                lease(clock=lambda hours=hours: time.time() + 3600 * hours).acquire()
+            owner.check()
+
+
 def test_a_clock_that_went_back_does_not_keep_a_dead_lease_alive(lease: MakeLease) -> None:
     silent(lease(clock=lambda: time.time() + 3600))
     with held(lease()) as owner:

@@ -11,7 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.run_metrics import peak_memory, prometheus, stage_metrics, write_metrics
+from spark_rank.engine.run_metrics import (
+    is_intact,
+    peak_memory,
+    prometheus,
+    stage_metrics,
+    write_metrics,
+)
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
@@ -86,6 +92,19 @@ def test_a_stage_leaves_its_metrics_and_a_failed_one_too(
     before = metrics_file(run, "some")
     run_stage(stage, make_config(), spark, run)  # is done already: nothing to measure
     assert metrics_file(run, "some") == before
+
+
+def test_a_changed_byte_shows(run: Run, spark: SparkSession) -> None:
+    write_metrics(run, stage_metrics("r", "some", 1.0, {"tables": {"models": 3}}, spark))
+    for suffix in ("json", "prom"):
+        text = metrics_file(run, "some", suffix)
+        assert is_intact(text)
+        for place in range(len(text)):
+            for bit in (1, 32):
+                other = chr(ord(text[place]) ^ bit)
+                assert not is_intact(text[:place] + other + text[place + 1 :]), (place, bit)
+        assert not is_intact(text[:-1])
+    assert not is_intact("")
 
 
 def test_a_store_that_takes_no_metrics_is_told_and_survived(

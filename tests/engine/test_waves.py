@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -61,6 +62,7 @@ class Table:
         self.made: Counter[int] = Counter()
         self.before: Callable[[Wave], None] = lambda wave: None
         self.partition_by = partition_by
+        self.isolated: list[int] = []
         self.stage = Stage("waving", self.run, settings=lambda config: None)
 
     def run(self, config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -73,7 +75,11 @@ class Table:
             self.made[wave.number] += 1
             return users.where((F.col("user") % 5).isin(*wave.buckets)).coalesce(1)
 
-        waves = write_in_waves(run, USERS, PLAN, part, users=12)
+        def isolating(wave: Wave) -> DataFrame:
+            self.isolated.append(wave.number)
+            return users.where((F.col("user") % 5).isin(*wave.buckets)).coalesce(1)
+
+        waves = write_in_waves(run, USERS, PLAN, part, users=12, isolating=isolating)
         assert run.written(USERS).count() == 50
         return StageResult("waved", {"users": sum(wave.rows for wave in waves)})
 
@@ -129,6 +135,21 @@ def test_a_wave_that_fails_does_not_undo_the_others(run: Run, make_config: MakeC
     assert table.made[2] == 1
     # waves were under way together: of those that began, the ones that ended are not made again
     assert all(times <= 2 for times in table.made.values())
+
+
+def test_a_wave_that_workers_died_of_is_made_by_who_isolates(
+    run: Run, make_config: MakeConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, config = Table(), make_config()
+
+    def deadly(wave: Wave) -> None:
+        if wave.number == 1:
+            raise PySparkException("Python worker exited unexpectedly (crashed)")
+
+    table.before = deadly
+    assert_finished(run, table, config)
+    assert (table.made, table.isolated) == ({0: 1, 2: 1}, [1])
+    assert "a Python worker died; wave 2 of 3 again" in capsys.readouterr().err
 
 
 def test_saved_waves_are_not_made_again(

@@ -184,6 +184,35 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.fault(
+    "a bit of a file is flipped, in every file of a run, one after another",
+    "`runs verify` names the file, exit code 3",
+)
+def test_verify_finds_a_flipped_bit_in_any_file(
+    copied: Run, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # rows are counted where files are what they should be: here one never is
+    monkeypatch.setattr("spark_rank.runs.verification._check_rows", lambda run, table: [])
+    root = local(copied)
+    paths = sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+    tried = [path for path in paths if path.name != "._SUCCESS.crc"]  # of a file that is empty
+    assert {path.suffix for path in tried} >= {".parquet", ".crc", ".npy", ".json", ".html"}
+    assert ask("verify", "--run", copied.run_id)[0] == 0
+    for path in tried:
+        whole = path.read_bytes()
+        flip(path)
+        code, out, _ = ask("verify", "--run", copied.run_id, "--format", "json")
+        path.write_bytes(whole)
+        name = path.relative_to(root)
+        if path.suffix == ".crc":  # the checksum of the file beside it
+            name = name.with_name(path.name[1:].removesuffix(".crc"))
+        problems = {problem["path"] for problem in json.loads(out)["problems"]}
+        assert (code, str(name) in problems) == (3, True), name
+    assert ask("verify", "--run", copied.run_id)[0] == 0
+
+
 def test_verify_names_damaged_records(ask: Ask, copied: Run) -> None:
     records = sorted(path for path in files(copied) if path.parts[0] == "manifest")
     assert len(records) > 7

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from deploy.archive import File, PackageError
+from spark_rank.packaging.archive import File, PackageError
 
 # of Spark the workers need Python's side: the JVM's is where Spark is installed
 _NOT_PACKED = {

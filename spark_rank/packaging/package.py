@@ -1,6 +1,6 @@
 """Make what a cluster needs: the wheel, a packed Python environment, the jobs and configurations.
 
-python -m deploy.package build/package [--interpreter /usr/bin/python3.11]
+python -m spark_rank.packaging.package build/package [--interpreter /usr/bin/python3.11]
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.archive import PackageError, write_archive
-from deploy.environment import environment, own_interpreter
+from spark_rank.packaging.archive import PackageError, write_archive
+from spark_rank.packaging.environment import environment, own_interpreter
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "conf" / "requirements.lock"
 ARCHIVE = "environment.tar.gz"
 # what is beside the archive: the commands of spark-submit, and configurations to begin with
@@ -56,9 +56,19 @@ def make_package(folder: Path, interpreter: Path) -> Path:
     return archive
 
 
+def clear(folder: Path) -> None:
+    """Make an empty folder, in place of an older package but of nothing else."""
+    if folder.is_dir() and any(folder.iterdir()) and not list(folder.glob("spark_rank-*.whl")):
+        raise PackageError(f"{folder} holds something that is no package: name another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def main() -> int:
     """Make the package that the command line asks for; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m deploy.package", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_rank.packaging.package", description=__doc__
+    )
     parser.add_argument("folder", type=Path, help="where it goes; what is there is replaced")
     parser.add_argument(
         "--interpreter", type=Path, default=own_interpreter(),
@@ -66,9 +76,8 @@ def main() -> int:
         "(default: %(default)s, as here)",
     )  # fmt: skip
     options = parser.parse_args()
-    shutil.rmtree(options.folder, ignore_errors=True)
-    options.folder.mkdir(parents=True)
     try:
+        clear(options.folder)
         archive = make_package(options.folder, options.interpreter)
     except (PackageError, subprocess.CalledProcessError) as error:
         print(f"package: {error}", file=sys.stderr)

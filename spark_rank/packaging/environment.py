@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
-from deploy.archive import File, Link, PackageError
-from deploy.distributions import check_locked, installed_files, with_dependencies
+from spark_rank.packaging.archive import File, Link, PackageError
+from spark_rank.packaging.distributions import check_locked, installed_files, with_dependencies
 
 _COMMAND = b"""#!/bin/sh
 exec "$(dirname "$(readlink -f "$0")")/python" -m spark_rank "$@"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.archive import File, Link, PackageError, write_archive
-from deploy.distributions import check_locked, installed_files, with_dependencies
-from deploy.environment import own_interpreter, requirements_of, skeleton, wheel_files
+from spark_rank.packaging.archive import File, Link, PackageError, write_archive
+from spark_rank.packaging.distributions import check_locked, installed_files, with_dependencies
+from spark_rank.packaging.environment import own_interpreter, requirements_of, skeleton, wheel_files
+from spark_rank.packaging.package import clear
 
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
@@ -40,6 +41,21 @@ def test_an_environment_works_wherever_it_is_unpacked(tmp_path: Path) -> None:
                 cwd="/", env={},
             ).stdout  # fmt: skip
             assert shown == f"{folder}/{SITE}/spark_rank.py {folder} ['a b']\n"
+
+
+def test_only_an_older_package_is_replaced(tmp_path: Path) -> None:
+    mine = tmp_path / "letters" / "dear.txt"
+    mine.parent.mkdir()
+    mine.write_text("yours")
+    with pytest.raises(PackageError, match="holds something that is no package"):
+        clear(mine.parent)
+    assert mine.read_text() == "yours"
+    older = tmp_path / "package"
+    older.mkdir()
+    (older / "spark_rank-0.1.0-py3-none-any.whl").touch()
+    for folder in (older, tmp_path / "new" / "one"):
+        clear(folder)
+        assert not list(folder.iterdir())
 
 
 def test_the_same_entries_make_the_same_bytes(tmp_path: Path) -> None:
