@@ -9,6 +9,9 @@ JRE_LOCK := conf/requirements-jre.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
 ARGS ?=
+# what goes to a cluster, and where its machines have their Python, if not where this one has it
+PACKAGE := build/package/environment.tar.gz
+NODE_PYTHON ?=
 # folder of the papers' data sets
 DATA ?= data
 # processes that run tests, each with a Spark of its own; 0: in the process itself
@@ -21,7 +24,12 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test history lint types format lock clean
+# a package for machines with another Python is another one
+ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
+.PHONY: $(PACKAGE)
+endif
+
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test package cluster-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -63,6 +71,15 @@ airflow-test: setup ## run the example DAG in a real Airflow, in an environment 
 		--disable-pip-version-check apache-airflow apache-airflow-providers-standard \
 		--constraint conf/airflow/constraints.txt || { rm -rf build/airflow; exit 1; }; }
 	@AIRFLOW_PYTHON=$(CURDIR)/build/airflow/bin/python $(PY) -m pytest -m airflow $(ARGS)
+
+package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
+
+$(PACKAGE): $(LOCK) pyproject.toml README.md $(shell find spark_rank jobs conf -type f ! -name '*.pyc')
+	@$(PY) -m spark_rank.packaging.package build/package $(if $(NODE_PYTHON),--interpreter $(NODE_PYTHON))
+	@printf '%s' "$(NODE_PYTHON)" > build/package/.node_python
+
+cluster-test: package ## run the tests on a cluster of this machine: a Spark master and two workers
+	@$(PY) -m pytest -m cluster $(ARGS)
 
 history: setup ## show Spark's event logs of the store in a browser, until Ctrl-C
 	@$(PY) -m spark_rank history --config $(CONFIG) $(ARGS)

@@ -3,6 +3,7 @@
 Blocks and features are generated: as many ratings per user as in Netflix's data (median 118, mean
 209), 32 features with a prior, the learners of ``conf/default.yaml``. The last line is all of them
 with users in child processes, as after a crash. One thread; the least CPU time of three runs.
+
 Run: ``python benchmarks/worker.py [users]``.
 """
 

@@ -13,6 +13,7 @@ from typing import Any
 import spark_rank
 from spark_rank import events
 from spark_rank.errors import SparkRankError
+from spark_rank.planning.arguments import add_plan
 from spark_rank.runs.arguments import add_runs
 
 DEFAULT_CONFIG = "conf/default.yaml"
@@ -94,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_explain(commands)
     _add_reproduce(commands)
     add_runs(commands, _add_config_arguments)
+    add_plan(commands, _add_config_arguments)
     _add_history(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
@@ -271,6 +273,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _reproduce(options)
     if options.command == "runs":
         return _manage_runs(options)
+    if options.command == "plan":
+        return _show_plan(options)
     if options.command == "history":
         return _show_history(options)
     return _run_stage(options.command, options)
@@ -283,6 +287,17 @@ def _manage_runs(options: argparse.Namespace) -> int:
     from spark_rank.runs.commands import manage
 
     manage(options, config)
+    return 0
+
+
+def _show_plan(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.planning import show_plan
+    from spark_rank.stages import pipeline
+
+    show_plan(options, config, pipeline(config))
     return 0
 
 

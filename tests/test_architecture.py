@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "spark_rank"
-SPARK_FREE = ("learners", "metrics", "preference", "report", "config", "experiments")
+SPARK_FREE = ("learners", "metrics", "preference", "report", "config", "experiments", "planning")
 FORBIDDEN = {
     **{room: {"pyspark", "pandas"} for room in SPARK_FREE},
     "learners": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.data",
@@ -21,6 +21,8 @@ FORBIDDEN = {
                    "spark_rank.metrics"},
     "experiments": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages",
                     "spark_rank.report"},
+    "planning": {"pyspark", "pandas", "spark_rank.engine", "spark_rank.stages", "spark_rank.runs",
+                 "spark_rank.data", "spark_rank.report"},
     "data": {"spark_rank.engine", "spark_rank.stages", "spark_rank.features",
              "spark_rank.learners"},
     "features": {"spark_rank.engine", "spark_rank.stages", "spark_rank.learners"},

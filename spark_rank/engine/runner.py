@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 import spark_rank
 from spark_rank.config import Config
+from spark_rank.engine.capacity import warn_if_too_small
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
@@ -50,7 +51,7 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
     """Run a stage unless it is done; return its record."""
     upstream = _upstream_fingerprints(stage, config, run)
     inputs = stage.inputs(config, run)
-    settings = _plain(stage.settings(config))
+    settings = plain(stage.settings(config))
     fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
@@ -67,6 +68,7 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
         users = None
         if draft.sealed() is None:
             draft.clear()
+            warn_if_too_small(stage.name, config, run)
             started = datetime.now(UTC)
             with (
                 job_description(spark, f"{run.run_id}: {stage.name}"),
@@ -216,7 +218,7 @@ def _changed(old: Any, new: Any, key: str) -> list[str]:
     return [] if old == new else [f"{key} was {json.dumps(old)}, is {json.dumps(new)}"]
 
 
-def _plain(settings: Any) -> Any:
+def plain(settings: Any) -> Any:
     """Return settings as JSON would, so that a record read back compares equal."""
     tree = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else settings  # type: ignore[arg-type]
     return json.loads(json.dumps(tree))

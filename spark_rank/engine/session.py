@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
+from spark_rank.engine.cluster_settings import cluster_defaults
 from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
 from spark_rank.engine.worker_log import COLLECT
@@ -57,6 +58,12 @@ LOCAL_DEFAULTS = {
     "spark.driver.memory": "4g",
 }
 
+# what only makes sense where the cluster is: who looks at files from here does without
+_OF_CLUSTERS = (
+    "spark.driver.host", "spark.driver.port", "spark.driver.bindAddress", "spark.kubernetes.",
+    "spark.yarn.", "spark.executor.", "spark.executorEnv.", "spark.archives", "spark.scheduler.",
+)  # fmt: skip
+
 
 def under_spark_submit() -> bool:
     """Tell whether spark-submit started this process (and thus its JVM and its settings)."""
@@ -67,8 +74,14 @@ def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]
     """Return the settings in force: defaults < configuration < spark-submit."""
     settings = {**DEFAULTS, **configured, **submitted}
     if settings["spark.master"].startswith("local"):
-        settings = {**LOCAL_DEFAULTS, **settings}
-    return settings
+        return {**LOCAL_DEFAULTS, **settings}
+    return {**cluster_defaults(settings, os.environ), **settings}
+
+
+def on_this_machine(configured: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings to look at a store's files from here, whatever cluster stages run on."""
+    kept = {name: value for name, value in configured.items() if not name.startswith(_OF_CLUSTERS)}
+    return {**kept, "spark.master": "local[*]"}
 
 
 def overruled(configured: Mapping[str, str], submitted: Mapping[str, str]) -> list[str]:

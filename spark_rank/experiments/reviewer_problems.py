@@ -26,6 +26,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 METRICS = ("MSD", "M1D", "misranking")
+TIED = "tied pairs"  # not a measure of the paper's: it explains the misranking
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,18 @@ def measured(scores: FloatArray, ratings: FloatArray) -> Mapping[str, float | No
     }
 
 
+def tied_pairs(scores: FloatArray, ratings: FloatArray) -> float | None:
+    """Return the share of the pairs of unequal ratings whose scores are equal.
+
+    They are misranked whichever way the scores are read. None where all ratings are equal.
+    """
+    forwards, backwards = (pairwise_misranking(own, ratings) for own in (scores, -scores))
+    return None if forwards is None or backwards is None else forwards + backwards - 1.0
+
+
 def results_of(scores: Mapping[str, FloatArray], problem: Problem, **where: Any) -> list[Result]:
     """Return a result per method and metric; `where` are further fields of each."""
+    ratings = problem.test_ratings
     return [
         Result(
             method,
@@ -118,5 +129,5 @@ def results_of(scores: Mapping[str, FloatArray], problem: Problem, **where: Any)
             **where,
         )
         for method, own in scores.items()
-        for metric, value in measured(own, problem.test_ratings).items()
+        for metric, value in {**measured(own, ratings), TIED: tied_pairs(own, ratings)}.items()
     ]

@@ -44,6 +44,8 @@ _START_FACTORS = 0.0125
 _ROUNDING = 1e-6
 # ridge of the regression of users on the items they chose, in users' worth of evidence
 _CHOICE_RIDGE = 20.0
+# what the second moments of users may take
+_MOMENT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,12 @@ class FactorModel:
         root = np.linalg.cholesky(self.covariance / self.noise)
         # z·w = φ·v with φ = rootᵀ z and v = root⁻¹ w
         return self.factors @ root, np.linalg.solve(root, self.choice.T).T
+
+
+def most_users(rank: int) -> int:
+    """Return how many users' second moments, held twice as float32, fit the driver's budget."""
+    size = (rank + 1) * (rank + 2) // 2
+    return max(_MOMENT_BYTES // (8 * size), 1)
 
 
 def fit_factor_model(

@@ -16,7 +16,6 @@ from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_fa
 from spark_rank.features.list_columns import flat_lists
 
 _BUCKETS = 1 << 30
-_MOMENT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,6 @@ class Factors:
     n_ratings: int
     noise: float
     spread: float
-
-
-def most_users(rank: int) -> int:
-    """Return how many users' second moments, held twice as float32, fit the driver's budget."""
-    size = (rank + 1) * (rank + 2) // 2
-    return max(_MOMENT_BYTES // (8 * size), 1)
 
 
 def sample_users(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -229,7 +230,13 @@ def verified(file: MappedFile, folder: Path) -> Path:
     """Return the file's path on this node, or raise `FeatureFileError` if it is another file."""
     path = folder / file.name
     if not path.exists():
-        raise FeatureFileError(f"feature file {file.name} is missing on this node")
+        raise FeatureFileError(f"feature file {file.name} is missing on {_here(folder)}")
     if file_checksum(path) != file.sha256:
-        raise FeatureFileError(f"feature file {file.name} does not match its checksum")
+        raise FeatureFileError(
+            f"feature file {file.name} does not match its checksum on {_here(folder)}"
+        )
     return path
+
+
+def _here(folder: Path) -> str:
+    return f"{socket.gethostname()}, in {folder.resolve()}"

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.session import spark_session
+from spark_rank.engine.session import on_this_machine, spark_session
 from spark_rank.errors import ConfigError, InputDataError, RunHeldError
 from spark_rank.runs import pruning
 from spark_rank.runs.catalogue import COMPLETE, Catalogue, in_order
@@ -24,9 +24,7 @@ Found = dict[str, Any]
 
 def manage(options: argparse.Namespace, config: Config) -> None:
     """Do what was asked and print what came of it."""
-    # the files are looked at from here, whatever cluster the stages run on
-    settings = {**config.spark, "spark.master": "local[*]"}
-    with spark_session("spark_rank runs", settings) as spark:
+    with spark_session("spark_rank runs", on_this_machine(config.spark)) as spark:
         found = _ACTIONS[options.action](options, config, spark)
     print(printed(options.action, found, getattr(options, "format", "text")), flush=True)
     if found.get("problems"):

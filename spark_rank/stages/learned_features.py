@@ -15,7 +15,8 @@ from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.features.factors import Factors, learn_factors, most_users, sample_users
+from spark_rank.features.factor_model import most_users
+from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import open_distributed
 from spark_rank.stages.feature_tables import (
     distribute_files,

@@ -52,6 +52,24 @@ def test_a_row_is_the_part_that_it_was(combine: str, far: int) -> None:
     same(from_row(row, 4), whole)
 
 
+@pytest.mark.parametrize("combine", ["bpm", "bagging", "voted"])
+@pytest.mark.parametrize("far", [1, 2**9, 2**20, 2**40])
+def test_a_part_of_many_rounds_is_a_short_row(combine: str, far: int) -> None:
+    n = 1500
+    X, ranks = RNG.normal(size=(n, 3)), RNG.integers(1, 5, n)
+    group = ENSEMBLE.train_members(X, ranks, first=2, last=7)
+    whole = part_of(group, combine, X[:5], keep_rules=True)
+    turning = np.where(np.arange(n) % 3 == 0, far, -far)[:, None] * np.array([[1, -1, 0]])
+    if combine == "bpm":
+        whole = replace(whole, sums=replace(whole.sums, thresholds=whole.sums.thresholds + turning))
+    row = as_row("p", "it", whole)
+    same(from_row(row, 4), whole)
+    if far == 1:
+        travels = sum(len(value) for value in row.values() if isinstance(value, bytes))
+        of_members = 1500  # bytes, however many rounds
+        assert travels < {"bpm": 12, "bagging": 2, "voted": 5}[combine] * n + of_members
+
+
 def test_parts_in_any_order_are_the_whole() -> None:
     parts = [part(6, 9), part(0, 1), part(1, 6)]
     same(add_parts(parts), part(0, 9))

@@ -8,6 +8,7 @@ from spark_rank.engine.session import (
     DEFAULTS,
     LOCAL_DEFAULTS,
     launch_settings,
+    on_this_machine,
     overruled,
     session_settings,
 )
@@ -45,3 +46,12 @@ def test_the_command_line_of_the_jvm_shows_no_secret() -> None:
     assert "spark.hadoop.fs.s3a.secret.key" not in started
     assert started["spark.a"] == "b"
     assert started["spark.driver.memory"] == settings["spark.driver.memory"]
+
+
+def test_files_are_looked_at_from_here_whatever_the_cluster() -> None:
+    configured = {"spark.master": "k8s://https://a:443", "spark.kubernetes.namespace": "n",
+                  "spark.driver.host": "a.b.svc", "spark.executor.memory": "64g",
+                  "spark.hadoop.fs.s3a.endpoint": "e", "spark.driver.memory": "2g"}  # fmt: skip
+    assert on_this_machine(configured) == {
+        "spark.master": "local[*]", "spark.hadoop.fs.s3a.endpoint": "e", "spark.driver.memory": "2g"
+    }  # fmt: skip

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
 from studies import generated_ratings, run_all, study_of
 
 from spark_rank.experiments import EXPERIMENTS
@@ -19,9 +23,11 @@ from spark_rank.experiments.mprank_candidates import (
     trial_scores,
 )
 from spark_rank.experiments.reviewer_problems import (
+    TIED,
     draw_problem,
     draw_reviewers,
     measured,
+    tied_pairs,
     users_between,
 )
 from spark_rank.learners import MPRank, RankBoost, SVRank
@@ -112,6 +118,17 @@ def test_trials_are_those_of_learners_one_by_one(study: Study) -> None:
         assert by_method[method] == own
 
 
+@given(arrays(float, 12, elements=st.integers(0, 3)), arrays(float, 12, elements=st.integers(1, 3)))
+def test_tied_pairs_are_counted_one_by_one(
+    scores: NDArray[np.float64], ratings: NDArray[np.float64]
+) -> None:
+    pairs = [
+        scores[i] == scores[j] for i, j in combinations(range(12), 2) if ratings[i] != ratings[j]
+    ]
+    found = tied_pairs(scores, ratings)
+    assert found == (pytest.approx(np.mean(pairs)) if pairs else None)
+
+
 def test_no_boosting_round_scores_nothing() -> None:
     study = study_of("mprank_table1", TABLE1, {"MovieLens": generated_ratings(150, 120)})
     ratings = study.data["MovieLens"]
@@ -149,7 +166,8 @@ def test_table1_measures_every_learner_on_every_test_reviewer(study: Study) -> N
     assert not held_out & tested
     methods = {r.method for r in results}
     assert methods == {"constant", "MPRank", "SVRank", "RankBoost", "RankBoost, 100 rounds"}
-    assert len(results) == 2 * 10 * 5 * 3
+    assert len(results) == 2 * 10 * 5 * 4
+    assert all(r.value == 1 for r in results if (r.method, r.metric) == ("constant", TIED))
     again = [r for unit in run_all(chosen) for r in unit]
     assert again == results
     by_key = {(r.part, r.target, r.method, r.metric): r.value for r in results}

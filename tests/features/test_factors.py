@@ -14,8 +14,8 @@ from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.features.factor_model import SampledRatings
-from spark_rank.features.factors import most_users, sample_users
+from spark_rank.features.factor_model import SampledRatings, most_users
+from spark_rank.features.factors import sample_users
 from spark_rank.stages import STAGES, pipeline
 
 MakeConfig = Callable[..., Config]

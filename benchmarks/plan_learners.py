@@ -1,0 +1,151 @@
+"""CPU time of a user in training, by learner, as `spark-rank plan` reckons with it.
+
+``python benchmarks/plan_learners.py [learner kernel …]`` learns generated users of m training
+ratings on d features, as a Spark worker does (`learn_batches`, one thread), and fits the costs in
+`spark_rank/planning/rates.py`: seconds per user, per m·d, m·d·min(m, d), m² and m²·d, none below
+0, least squares of the logarithm. The last number is the worst cell over its prediction. Then it
+measures the choice from values of C by leave-pair-out.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+from scipy.optimize import least_squares, nnls
+
+from spark_rank.engine.fitting import Limits
+from spark_rank.engine.learning import LearnJob, learn_batches
+from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
+from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
+from spark_rank.learners import MPRank
+
+NO_FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "ids")))
+LIMITS = Limits(RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), 4000, 500, 5)
+ITEMS = 5000
+SIZES, WIDTHS = (10, 40, 150, 500, 1500), (32, 100, 300)
+LEAST_CPU = 0.15
+CASES: dict[str, LearnerSpec] = {
+    f"{learner} {kernel}": LearnerSpec(
+        "it",
+        learner,
+        item_offset=kernel == "linear",
+        params={"kernel": kernel} if kernelled else {},
+    )
+    for learner, kernels, kernelled in (
+        ("mprank", ("linear", "rbf", "linear+rbf"), True),
+        ("svrank", ("linear", "rbf"), True),
+        ("ranksvm", ("linear", "rbf"), True),
+        ("prank", ("linear", "rbf"), True),
+        ("rankboost", ("linear",), False),
+        ("widrow_hoff", ("linear",), False),
+        ("multiclass_perceptron", ("linear",), False),
+    )
+    for kernel in kernels
+}
+
+
+def features(width: int) -> ItemFeatures:
+    rng = np.random.default_rng(0)
+    return ItemFeatures(
+        rng.normal(0.0, 0.3, (ITEMS, width)).astype(np.float32),
+        rng.normal(0.0, 0.3, ITEMS),
+        np.empty((0, width), dtype=np.float32),
+        pa.array([str(item) for item in range(ITEMS)]),
+    )
+
+
+def users(count: int, size: int) -> pa.RecordBatch:
+    """Return users with as many ratings held out as to learn from."""
+    rng = np.random.default_rng(size)
+    items = [rng.choice(ITEMS, 2 * size, replace=False) for _ in range(count)]
+    ratings = [rng.integers(1, 6, 2 * size).astype(np.float32) for _ in range(count)]
+    return pa.record_batch(
+        {
+            "user": pa.array(range(count), pa.int32()),
+            "user_id": pa.array([str(user) for user in range(count)]),
+            "items": pa.array(items, pa.list_(pa.int32())),
+            "ratings": pa.array(ratings, pa.list_(pa.float32())),
+            "n_train": pa.array([size] * count, pa.int32()),
+        }
+    )
+
+
+def cpu_per_user(specs: tuple[LearnerSpec, ...], size: int, width: int) -> float:
+    job = LearnJob(NO_FILES, specs, {}, 3, 1.0, LIMITS)
+    shared, count, spent = features(width), 2, 0.0
+    list(learn_batches(iter([users(2, size)]), job, lambda files: shared))  # compiles
+    while spent < LEAST_CPU and count < 2000:
+        count = min(2000, count * 4)
+        made = users(count, size)
+        started = time.process_time()
+        list(learn_batches(iter([made]), job, lambda files: shared))
+        spent = time.process_time() - started
+    return spent / count
+
+
+def bases(size: int, width: int) -> list[float]:
+    per_rating = size * width
+    return [1.0, per_rating, per_rating * min(size, width), size**2, size**2 * width]
+
+
+def fitted(basis: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return costs, none below 0, of least squared logarithm of the ratio."""
+    scale = (seconds[:, None] / basis).min(axis=0)
+    start, _ = nnls(basis / seconds[:, None], np.ones(len(seconds)))
+
+    def misfit(costs: np.ndarray) -> np.ndarray:
+        return np.log(basis @ (costs * scale)) - np.log(seconds)
+
+    found = least_squares(misfit, start / scale + 1e-3, bounds=(0.0, np.inf))
+    costs = found.x * scale
+    # what is nothing anywhere is nothing
+    costs[(basis * costs / seconds[:, None]).max(axis=0) < 0.01] = 0.0
+    return np.asarray(costs)
+
+
+def measure_learners(wanted: list[str]) -> None:
+    cells = [(size, width) for size in SIZES for width in WIDTHS]
+    basis = np.array([bases(*cell) for cell in cells], dtype=float)
+    before = np.array([cpu_per_user(BASELINE_SPECS, *cell) for cell in cells])
+    costs = {"baselines": before}
+    for name, spec in CASES.items():
+        if not wanted or name in wanted:
+            both = [cpu_per_user((*BASELINE_SPECS, spec), *cell) for cell in cells]
+            costs[name] = np.maximum(np.array(both) - before, 1e-6)
+    for name, seconds in costs.items():
+        found = fitted(basis, seconds)
+        ratio = seconds / (basis @ found)
+        worst = ratio[np.argmax(np.abs(np.log(ratio)))]
+        terms = ", ".join(f"{value:.2g}" for value in found)
+        print(f"{name:<24}({terms})  {worst:.2f}", flush=True)
+
+
+def measure_choice() -> None:
+    rng = np.random.default_rng(0)
+    for kernel in ("linear", "rbf"):
+        for size in (50, 150, 500, 1000):
+            X, y = rng.normal(size=(size, 32)), rng.integers(1, 6, size).astype(float)
+            milliseconds = []
+            for strengths in (np.geomspace(0.1, 100.0, number) for number in (5, 20)):
+                MPRank.path(X, y, strengths, kernel=kernel)
+                started, rounds = time.process_time(), 0
+                while time.process_time() - started < LEAST_CPU:
+                    MPRank.path(X, y, strengths, kernel=kernel)
+                    rounds += 1
+                milliseconds.append((time.process_time() - started) / rounds * 1e3)
+            few, many = milliseconds
+            print(f"{kernel}, m = {size}: 5 values of C {few:.2f} ms, 20 {many:.2f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    measure_learners(sys.argv[1:])
+    measure_choice()

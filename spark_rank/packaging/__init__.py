@@ -1,0 +1,1 @@
+"""The package that a cluster needs: wheel, packed environment, jobs."""

@@ -1,0 +1,127 @@
+"""What a cluster gives to a run, read from Spark's settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+PYTHON_LIMIT = "spark.executor.pyspark.memory"
+
+Kind = Literal["local", "standalone", "yarn", "kubernetes"]
+
+_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+_SIZE = re.compile(r"\s*(\d+)\s*(b|[kmgtp]b?|)\s*", re.IGNORECASE)
+_OVERHEAD_SHARE, _KUBERNETES_SHARE, _LEAST_OVERHEAD = 0.1, 0.4, 384 * 2**20
+# what `offered` reads
+SETTINGS = (
+    "spark.master", "spark.submit.deployMode", "spark.driver.memory", "spark.executor.memory",
+    "spark.executor.memoryOverhead", "spark.executor.memoryOverheadFactor",
+    "spark.executor.minMemoryOverhead", PYTHON_LIMIT, "spark.executor.cores",
+    "spark.executor.instances", "spark.cores.max", "spark.task.cpus",
+    "spark.dynamicAllocation.enabled",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine that the driver runs on: its cores, and its memory or its container's."""
+
+    cores: int
+    memory: float
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What one JVM that runs tasks has: tasks at a time, heap, memory beside it.
+
+    Locally that JVM is the driver. `tasks` and `beside` are None where no setting tells them.
+    """
+
+    kind: Kind
+    cores: int | None
+    tasks: int | None
+    heap: float | None
+    beside: float | None
+    machine: Machine
+
+
+def size_of(text: str | None) -> float | None:
+    """Return the bytes of a size as Spark writes it, without a unit MiB; None if it is none."""
+    match = None if text is None else _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    return float(match[1]) * _UNITS[match[2][:1].lower() or "m"]
+
+
+def kind_of(master: str) -> Kind:
+    """Return what kind of cluster a master is."""
+    if master.startswith("k8s:"):
+        return "kubernetes"
+    if master.startswith("yarn"):
+        return "yarn"
+    return "local" if re.fullmatch(r"local(\[.*\])?", master) else "standalone"
+
+
+def offered(settings: Mapping[str, str], machine: Machine) -> Offer:
+    """Return what the settings of a session ask for."""
+    kind = kind_of(settings.get("spark.master", "local[*]"))
+    if kind == "local":
+        cores = _local_cores(settings.get("spark.master", "local[*]"), machine)
+        heap = size_of(settings.get("spark.driver.memory", "1g"))
+        beside = None if heap is None else machine.memory - heap
+        return Offer(kind, cores, _at_a_time(cores, settings), heap, beside, machine)
+    # a standalone worker gives all its cores to one executor unless told otherwise
+    per_executor = _whole(settings.get("spark.executor.cores"), None if kind == "standalone" else 1)
+    heap = size_of(settings.get("spark.executor.memory", "1g"))
+    tasks = None if per_executor is None else _at_a_time(per_executor, settings)
+    in_all = _cluster_cores(kind, settings, per_executor)
+    return Offer(kind, in_all, tasks, heap, _overhead(kind, settings, heap), machine)
+
+
+def _local_cores(master: str, machine: Machine) -> int:
+    match = re.fullmatch(r"local\[(\d+)(,.*)?\]", master)
+    if match is not None:
+        return int(match[1])
+    return machine.cores if "*" in master else 1
+
+
+def _cluster_cores(kind: Kind, settings: Mapping[str, str], per_executor: int | None) -> int | None:
+    if kind == "standalone":
+        return _whole(settings.get("spark.cores.max"), None)
+    if settings.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return None
+    executors = _whole(settings.get("spark.executor.instances"), 2)
+    return None if executors is None or per_executor is None else executors * per_executor
+
+
+def _overhead(kind: Kind, settings: Mapping[str, str], heap: float | None) -> float | None:
+    """Return what the cluster manager adds to the heap; a standalone worker adds nothing."""
+    if kind == "standalone" or heap is None:
+        return None
+    python = size_of(settings.get(PYTHON_LIMIT)) or 0.0
+    given = size_of(settings.get("spark.executor.memoryOverhead"))
+    if given is not None:
+        return given + python
+    in_pod = kind == "kubernetes" and settings.get("spark.submit.deployMode") == "cluster"
+    share = _share(settings, "spark.executor.memoryOverheadFactor")
+    if share is None:
+        share = _KUBERNETES_SHARE if in_pod else _OVERHEAD_SHARE
+    least = size_of(settings.get("spark.executor.minMemoryOverhead")) or _LEAST_OVERHEAD
+    return max(share * heap, least) + python
+
+
+def _at_a_time(cores: int, settings: Mapping[str, str]) -> int:
+    return max(1, cores // (_whole(settings.get("spark.task.cpus"), 1) or 1))
+
+
+def _whole(text: str | None, default: int | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdigit() else default
+
+
+def _share(settings: Mapping[str, str], name: str) -> float | None:
+    try:
+        return float(settings[name])
+    except (KeyError, ValueError):
+        return None

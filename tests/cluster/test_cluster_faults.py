@@ -1,0 +1,279 @@
+"""Executors, machines and drivers that are killed while users are learned: the same models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from spark_rank.config import load_config
+from spark_rank.engine.store import Run
+from tests.cluster.data import SLOW_LEARNERS, write_config, write_ratings
+from tests.cluster.networks import Network, obstacle
+from tests.cluster.outputs import Bytes, names, table_bytes
+from tests.cluster.standalone import (
+    NODES,
+    Cluster,
+    Daemon,
+    Node,
+    eventually,
+    folder_of,
+    has_open,
+    processes_below,
+    send,
+)
+from tests.cluster.submitting import Gateway
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+LATER = ("ensemble", "evaluate", "rank", "aggregate", "recommend", "report")
+EIGHT_WAVES = {"users_per_wave": 20, "train": {"learners": SLOW_LEARNERS}}
+
+
+@dataclass
+class Work:
+    """A run that has everything but its models, and the command that learns them."""
+
+    config: Path
+    run: Path
+    expected: Bytes
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return "train.py", "--config", str(self.config)
+
+    def waves_saved(self) -> int:
+        """Return how many waves have their notes."""
+        return len(list(self.run.glob("_drafts/train/waves-*/models/0*.json")))
+
+    def after_waves(self, count: int) -> None:
+        """Wait until so many waves are saved, and others are under way."""
+        eventually(lambda: self.waves_saved() >= count, f"{count} waves of {self.run}", 120)
+        assert not self.is_published()
+
+    def kill_executor_in_a_task(self, cluster: Cluster) -> None:
+        """Wait until an executor is in the middle of a task that writes models, and kill it."""
+        drafts = self.run / "_drafts" / "train"
+
+        def caught(pid: int) -> bool:
+            if has_open(pid, drafts):
+                # held, it cannot end the task between the look and the blow
+                send(pid, signal.SIGSTOP)
+                if has_open(pid, drafts):
+                    return True
+                send(pid, signal.SIGCONT)
+            return False
+
+        def look() -> int | None:
+            executors = (pid for worker in cluster.workers for pid in worker.executors())
+            return next(filter(caught, executors), None)
+
+        send(eventually(look, "an executor that writes models", 60), signal.SIGKILL)
+
+    def is_published(self) -> bool:
+        return "models" in names(self.run)
+
+    def check(self) -> None:
+        """See that the models are those of the undisturbed run, to the byte."""
+        assert table_bytes(self.run / "models") == self.expected
+        assert not (self.run / "_drafts" / "train").exists()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(run_pipeline: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Learn on this machine alone, and return the store."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    ratings = write_ratings(folder / "ratings")
+    config = write_config(folder / "local.yaml", folder / "store", ratings, **EIGHT_WAVES)
+    run_pipeline(load_config(config), without=LATER)
+    return folder / "store"
+
+
+@pytest.fixture
+def work(undisturbed: Path, tmp_path: Path) -> Work:
+    store = tmp_path / "store"
+    shutil.copytree(undisturbed, store)
+    run = store / "runs" / "run_id=one"
+    expected = table_bytes(run / "models")
+    shutil.rmtree(run / "models")
+    (run / "manifest" / "train.json").unlink()
+    # the settings that decide are those of before; where the ratings were nobody asks any more
+    config = write_config(tmp_path / "c.yaml", store, tmp_path / "ratings", **EIGHT_WAVES)
+    return Work(config, run, expected)
+
+
+@pytest.fixture
+def gateway(gateway: Gateway) -> Gateway:
+    return replace(gateway, ships_archive=False)
+
+
+@pytest.fixture
+def own_cluster(package: Path, tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster that may be broken."""
+    running = Cluster(tmp_path / "cluster")
+    yield running
+    running.stop()
+
+
+@pytest.mark.fault(
+    "an executor is killed in the middle of a task",
+    "Spark starts another one and repeats the task: the same bytes",
+)
+def test_an_executor_is_killed(gateway: Gateway, cluster: Cluster, work: Work) -> None:
+    with gateway.submitted(*work.command) as submission:
+        work.after_waves(1)
+        work.kill_executor_in_a_task(cluster)
+        said = submission.succeeds()
+    assert "ExecutorLostFailure" in said
+    work.check()
+
+
+@pytest.mark.fault(
+    "a worker's machine is lost for good", "the others do its tasks: later, the same bytes"
+)
+def test_a_worker_is_lost(gateway: Gateway, own_cluster: Cluster, work: Work) -> None:
+    gateway.master = own_cluster.url
+    with gateway.submitted(*work.command) as submission:
+        work.after_waves(1)
+        own_cluster.workers[1].kill()
+        said = submission.succeeds()
+    assert "Lost executor" in said
+    assert own_cluster.state()["aliveworkers"] == 1
+    work.check()
+
+
+@pytest.mark.fault(
+    "the driver is killed inside the first wave",
+    "nothing is visible; the same command again does all of it: the same bytes",
+)
+def test_the_driver_is_killed_inside_a_wave(gateway: Gateway, work: Work) -> None:
+    with gateway.submitted(*work.command) as submission:
+        begun = "_drafts/train/waves-*/models/0*/_temporary"
+        eventually(lambda: any(work.run.glob(begun)), "a wave that has begun", 120)
+        submission.kill()
+    assert work.waves_saved() == 0
+    assert not work.is_published()
+    with gateway.submitted(*work.command) as submission:
+        said = submission.succeeds()
+    assert "waves are there already" not in said
+    work.check()
+
+
+@pytest.mark.fault(
+    "the driver is killed when some waves are saved",
+    "nothing is visible; the same command again does the other waves: the same bytes",
+)
+def test_the_driver_is_killed_between_waves(gateway: Gateway, work: Work) -> None:
+    with gateway.submitted(*work.command) as submission:
+        work.after_waves(3)
+        submission.kill()
+    saved = work.waves_saved()
+    assert saved >= 3
+    assert not work.is_published()
+    with gateway.submitted(*work.command) as submission:
+        said = submission.succeeds()
+    assert f"[train] {saved} of 8 waves are there already" in said
+    work.check()
+
+
+def lose_feature_files(worker: Daemon) -> list[Path]:
+    """Delete them from the node, as a cleaner of temporary files does, and end who has them."""
+    (executor,) = worker.executors()
+    folder = folder_of(executor)
+    lost = [*folder.glob("*.npy"), *folder.glob("*.arrow")]
+    for path in lost:
+        path.unlink()
+    for pid, line in processes_below(folder).items():
+        if "pyspark.daemon" in line:
+            send(pid, signal.SIGKILL)
+    return lost
+
+
+@pytest.mark.fault(
+    "feature files are missing on one node",
+    "its tasks are repeated on others, and a line names file and node: the same bytes",
+)
+def test_feature_files_are_missing_on_one_node(
+    gateway: Gateway, cluster: Cluster, work: Work
+) -> None:
+    with gateway.submitted(*work.command) as submission:
+        work.after_waves(1)
+        lost = lose_feature_files(cluster.workers[0])
+        said = submission.succeeds()
+    (matrix,) = [path for path in lost if path.name.startswith("matrix-")]
+    assert f"feature file {matrix.name} is missing on" in said
+    assert f"in {matrix.parent}" in said
+    work.check()
+
+
+def without(folder: Path) -> tuple[str, ...]:
+    """Return how a command begins that sees an empty directory there."""
+    hidden = f'mount -t tmpfs none "{folder}" && exec "$@"'
+    return "unshare", "--mount", "sh", "-c", hidden, "sh"
+
+
+@pytest.mark.fault(
+    "one node has another disk at the store's path",
+    "exit code 2 before anything is done; the line names the node",
+)
+def test_a_node_does_not_see_the_store(gateway: Gateway, work: Work, tmp_path: Path) -> None:
+    if os.getuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("only root can give a process another view of the disks")
+    store = work.run.parents[1]
+    blind = Node(NODES[1].address, without(store))
+    cluster = Cluster(tmp_path / "cluster", (NODES[0], blind))
+    try:
+        gateway.master = cluster.url
+        with gateway.submitted(*work.command) as submission:
+            assert submission.ends() == 2, submission.said()[-3000:]
+            said = submission.said()
+    finally:
+        cluster.stop()
+    assert "does not see what the driver writes there: name a directory" in said
+    assert "Traceback" not in said
+    assert not list(work.run.glob("_probe*"))
+    assert not work.is_published()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    found = obstacle()
+    if found is not None:
+        pytest.skip(found)
+    made = Network(nodes=2)
+    yield made
+    made.remove()
+
+
+# how long a machine may be silent
+IMPATIENT = {
+    "spark.network.timeout": "12s",
+    "spark.network.timeoutInterval": "3s",
+    "spark.executor.heartbeatInterval": "2s",
+}
+
+
+@pytest.mark.fault(
+    "a worker's machine is cut off from the network, and goes on writing into the store",
+    "after spark.network.timeout others do its tasks: the same bytes",
+)
+def test_a_machine_is_cut_off(
+    gateway: Gateway, network: Network, package: Path, work: Work, tmp_path: Path
+) -> None:
+    cluster = Cluster(tmp_path / "cluster", network.nodes, network.hub)
+    try:
+        gateway.master, gateway.node = cluster.url, network.hub
+        with gateway.submitted(*work.command, conf=IMPATIENT) as submission:
+            work.after_waves(1)
+            network.cut(0)
+            said = submission.succeeds()
+            assert cluster.workers[0].executors()
+    finally:
+        cluster.stop()
+    assert f"on {network.nodes[0].address}: Executor heartbeat timed out" in said
+    work.check()
