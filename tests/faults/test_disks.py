@@ -11,6 +11,9 @@ import pytest
 
 from tests.faults.driver import Driver, Outcome, Tables
 
+# several commands, each with a bound of its own
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.fixture
 def mounted(small_disk: Callable[[str], Path]) -> Path:
@@ -31,7 +34,6 @@ def assert_nothing_half(driver: Driver, run_id: str, expected: Tables) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.fault(
     "the disk of the store is full",
     "exit code 1, one line; with room again the same command goes on, tables as undisturbed",

@@ -11,6 +11,8 @@ import pytest
 
 from tests.faults.driver import CHECKOUT, Driver, Tables, rows
 
+# several commands, each with a bound of its own
+pytestmark = pytest.mark.timeout(1200)
 POISON = CHECKOUT / "tests" / "faults" / "poison"
 GRIDS = (
     "train.learners=[{name: curved, params: {kernel: rbf}, grid: {C: [1, 10]}}]", "tune.users=120",
