@@ -16,7 +16,7 @@ import pytest
 from tests.faults.driver import CHECKOUT, Driver, Tables
 
 # several commands, each with a bound of its own
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3000)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.driver import Driver, Outcome, Tables
 
 # several commands, each with a bound of its own
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3000)
 
 
 @pytest.fixture

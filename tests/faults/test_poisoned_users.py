@@ -12,7 +12,7 @@ import pytest
 from tests.faults.driver import CHECKOUT, Driver, Tables, rows
 
 # several commands, each with a bound of its own
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3000)
 POISON = CHECKOUT / "tests" / "faults" / "poison"
 GRIDS = (
     "train.learners=[{name: curved, params: {kernel: rbf}, grid: {C: [1, 10]}}]", "tune.users=120",
