@@ -25,7 +25,7 @@ def assert_told(found: Outcome, code: int, words: str) -> None:
     assert found.code == code, found.said
     assert found.last_line.startswith("spark-rank: "), found.said
     assert words in found.last_line
-    assert 'File "' not in found.said
+    assert "spark_rank/cli.py" not in found.said
 
 
 def assert_nothing_half(driver: Driver, run_id: str, expected: Tables) -> None:
