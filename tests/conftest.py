@@ -24,7 +24,8 @@ hypothesis.settings.load_profile("tests")
 
 # a JVM of a few minutes: what the second compiler costs it never earns back (for jobs that tests
 # start, too)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# with one compiler the JVM has room for 48 MB of compiled code only, which a whole pipeline fills
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 SETTINGS = {
     "spark.master": "local[2]",

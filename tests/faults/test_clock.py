@@ -15,6 +15,9 @@ import pytest
 
 from tests.faults.driver import CHECKOUT, Driver, Tables
 
+# several commands, each with a bound of its own
+pytestmark = pytest.mark.timeout(3000)
+
 
 @pytest.fixture(scope="module")
 def backwards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:

@@ -18,7 +18,7 @@ KILLS = 20
     "the driver is killed between and inside waves, 20 times at random",
     "the same command goes on with what is missing; tables as undisturbed, never half a one",
 )
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(6000)
 def test_random_kills_leave_no_trace(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
     begun = time.monotonic()
