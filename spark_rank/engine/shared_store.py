@@ -26,15 +26,15 @@ _PATIENCE = 3.0
 _TASKS_PER_CORE = 4
 
 
-def check_store_is_shared(spark: SparkSession, run: Run) -> None:
+def check_store_is_shared(run: Run) -> None:
     """Raise `ConfigError` if an executor does not see a file that the driver has just written."""
-    if str(spark.sparkContext.master).startswith("local") or not run.root.startswith("file:"):
+    if str(run.spark.sparkContext.master).startswith("local") or not run.root.startswith("file:"):
         return
     probe = run.path(f"_probe-{secrets.token_hex(8)}")
     run.files.write_text(probe, "seen by every executor\n")
     try:
-        with job_description(spark, f"{run.run_id}: is the store shared?"):
-            blind = _hosts_without(spark, re.sub("^file:(//)?", "", probe))
+        with job_description(run.spark, f"{run.run_id}: is the store shared?"):
+            blind = _hosts_without(run.spark, re.sub("^file:(//)?", "", probe))
     finally:
         run.files.delete(probe)
     if blind:
