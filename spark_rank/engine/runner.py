@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 import spark_rank
 from spark_rank.config import Config
 from spark_rank.engine.drafts import Draft
+from spark_rank.engine.executors import check_executors
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
 from spark_rank.engine.run_metrics import stage_metrics, write_metrics
-from spark_rank.engine.shared_store import check_store_is_shared
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -38,7 +38,7 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
     lease = Lease(run.files, run.root, run.run_id)
     with held(lease, takeover=takeover, when_lost=run.spark.sparkContext.cancelAllJobs):
         run.lease = lease
-        check_store_is_shared(run)
+        check_executors(run)
         yield
 
 
