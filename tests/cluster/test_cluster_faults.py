@@ -30,7 +30,7 @@ from tests.cluster.standalone import (
 )
 from tests.cluster.submitting import Gateway
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 LATER = ("ensemble", "evaluate", "rank", "aggregate", "recommend", "report")
 EIGHT_WAVES = {"users_per_wave": 20, "train": {"learners": SLOW_LEARNERS}}
@@ -53,8 +53,11 @@ class Work:
         return len(list(self.run.glob("_drafts/train/waves-*/models/0*.json")))
 
     def after_waves(self, count: int) -> None:
-        """Wait until so many waves are saved, and others are under way."""
-        eventually(lambda: self.waves_saved() >= count, f"{count} waves of {self.run}", 120)
+        """Wait until so many waves are saved, and others are under way.
+
+        Before the first one functions are compiled, which takes its time on a busy machine.
+        """
+        eventually(lambda: self.waves_saved() >= count, f"{count} waves of {self.run}", 300)
         assert not self.is_published()
 
     def kill_executor_in_a_task(self, cluster: Cluster) -> None:
@@ -156,7 +159,7 @@ def test_a_worker_is_lost(gateway: Gateway, own_cluster: Cluster, work: Work) ->
 def test_the_driver_is_killed_inside_a_wave(gateway: Gateway, work: Work) -> None:
     with gateway.submitted(*work.command) as submission:
         begun = "_drafts/train/waves-*/models/0*/_temporary"
-        eventually(lambda: any(work.run.glob(begun)), "a wave that has begun", 120)
+        eventually(lambda: any(work.run.glob(begun)), "a wave that has begun", 300)
         submission.kill()
     assert work.waves_saved() == 0
     assert not work.is_published()
