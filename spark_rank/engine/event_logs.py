@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 
 from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.java import find_java
+from spark_rank.engine.spark_home import spark_home
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 
@@ -77,7 +77,7 @@ def history_command(directory: str, port: int) -> tuple[list[str], dict[str, str
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "5s",
     }
-    home = Path(pyspark.__file__).parent
+    home = spark_home()
     given = os.environ.get("SPARK_HISTORY_OPTS", "")
     flags = " ".join(f"-D{name}={value}" for name, value in options.items())
     environment = {

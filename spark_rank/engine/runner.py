@@ -22,6 +22,7 @@ import spark_rank
 from spark_rank.config import Config
 from spark_rank.engine.capacity import warn_if_too_small
 from spark_rank.engine.drafts import Draft
+from spark_rank.engine.executors import check_executors
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
 from spark_rank.engine.run_metrics import stage_metrics, write_metrics
@@ -38,6 +39,7 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
     lease = Lease(run.files, run.root, run.run_id)
     with held(lease, takeover=takeover, when_lost=run.spark.sparkContext.cancelAllJobs):
         run.lease = lease
+        check_executors(run)
         yield
 
 

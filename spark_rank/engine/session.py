@@ -21,6 +21,7 @@ from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.cluster_settings import cluster_defaults
 from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
+from spark_rank.engine.spark_home import spark_home
 from spark_rank.engine.worker_log import COLLECT
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit, process_log
@@ -210,6 +211,7 @@ def _interruptible() -> Iterator[threading.Event]:
 
 def _prepare_own_jvm(settings: dict[str, str]) -> None:
     """Set what must be known before a JVM starts: Java, worker Python, log settings."""
+    spark_home()  # pyspark's own words for its absence name no remedy that helps
     os.environ.update(find_java().environment())
     if "spark.pyspark.python" not in settings:
         # the workers of a local run are this very environment

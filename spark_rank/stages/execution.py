@@ -8,7 +8,6 @@ from typing import Any
 from spark_rank.config import Config
 from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
-from spark_rank.engine.shared_store import check_store_is_shared
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.storage_faults import storage_faults_told
 from spark_rank.engine.store import Run
@@ -29,7 +28,6 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
         run = Run(spark, config.store, config.run_id)
         try:
             with working_on(run, takeover=takeover):
-                check_store_is_shared(spark, run)
                 run_stages(stages, config, spark, run)
         except Exception:
             tell_worker_lines(spark)

@@ -58,8 +58,8 @@ class Gateway:
     environment: Path
     folder: Path
     master: str
-    # or the environment is unpacked on every node already
-    ships_archive: bool = True
+    # what a path from here names comes with the command; another one is on every node already
+    worker_python: str = "./environment/bin/python"
     node: Node = field(default_factory=lambda: Node("127.0.0.1"))
     _count: int = 0
 
@@ -95,17 +95,16 @@ class Gateway:
         archives = ["--archives", f"{self.package / 'environment.tar.gz'}#environment"]
         return [*self.node.prefix, str(SPARK_HOME / "bin" / "spark-submit"),
                 "--master", self.master, "--driver-memory", "1g",
-                *(archives if self.ships_archive else []), *settings,
+                *(archives if self.worker_python.startswith("./") else []), *settings,
                 str(self.package / "jobs" / script), *arguments]  # fmt: skip
 
     def _environment(self) -> dict[str, str]:
-        python = str(self.environment / "bin" / "python")
         # the local run has them too; the nodes' own environments do not
         kernels = {n: value for n, value in os.environ.items() if n.startswith("OPENBLAS_")}
         return clean_environment({
             **kernels,
-            "PYSPARK_PYTHON": "./environment/bin/python" if self.ships_archive else python,
-            "PYSPARK_DRIVER_PYTHON": python,
+            "PYSPARK_PYTHON": self.worker_python,
+            "PYSPARK_DRIVER_PYTHON": str(self.environment / "bin" / "python"),
             "SPARK_LOCAL_IP": self.node.address,
             "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
             "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from tests.cluster.standalone import (
 )
 from tests.cluster.submitting import Gateway
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 LATER = ("ensemble", "evaluate", "rank", "aggregate", "recommend", "report")
 EIGHT_WAVES = {"users_per_wave": 20, "train": {"learners": SLOW_LEARNERS}}
@@ -52,8 +53,11 @@ class Work:
         return len(list(self.run.glob("_drafts/train/waves-*/models/0*.json")))
 
     def after_waves(self, count: int) -> None:
-        """Wait until so many waves are saved, and others are under way."""
-        eventually(lambda: self.waves_saved() >= count, f"{count} waves of {self.run}", 120)
+        """Wait until so many waves are saved, and others are under way.
+
+        Before the first one functions are compiled, which takes its time on a busy machine.
+        """
+        eventually(lambda: self.waves_saved() >= count, f"{count} waves of {self.run}", 300)
         assert not self.is_published()
 
     def kill_executor_in_a_task(self, cluster: Cluster) -> None:
@@ -109,7 +113,8 @@ def work(undisturbed: Path, tmp_path: Path) -> Work:
 
 @pytest.fixture
 def gateway(gateway: Gateway) -> Gateway:
-    return replace(gateway, ships_archive=False)
+    """Return one whose environment is on every node already."""
+    return replace(gateway, worker_python=str(gateway.environment / "bin" / "python"))
 
 
 @pytest.fixture
@@ -154,7 +159,7 @@ def test_a_worker_is_lost(gateway: Gateway, own_cluster: Cluster, work: Work) ->
 def test_the_driver_is_killed_inside_a_wave(gateway: Gateway, work: Work) -> None:
     with gateway.submitted(*work.command) as submission:
         begun = "_drafts/train/waves-*/models/0*/_temporary"
-        eventually(lambda: any(work.run.glob(begun)), "a wave that has begun", 120)
+        eventually(lambda: any(work.run.glob(begun)), "a wave that has begun", 300)
         submission.kill()
     assert work.waves_saved() == 0
     assert not work.is_published()
@@ -211,6 +216,17 @@ def test_feature_files_are_missing_on_one_node(
     work.check()
 
 
+def refused(gateway: Gateway, work: Work, code: int) -> str:
+    """Return the one line with which the command ends before it has done anything."""
+    with gateway.submitted(*work.command) as submission:
+        assert submission.ends() == code, submission.said()[-3000:]
+        said = submission.said()
+    assert "Traceback" not in said
+    assert not list(work.run.glob("_probe*"))
+    assert not (work.run / "_drafts" / "train").exists()
+    return [line for line in said.splitlines() if line.startswith("spark-rank: ")][-1]
+
+
 def without(folder: Path) -> tuple[str, ...]:
     """Return how a command begins that sees an empty directory there."""
     hidden = f'mount -t tmpfs none "{folder}" && exec "$@"'
@@ -229,15 +245,40 @@ def test_a_node_does_not_see_the_store(gateway: Gateway, work: Work, tmp_path: P
     cluster = Cluster(tmp_path / "cluster", (NODES[0], blind))
     try:
         gateway.master = cluster.url
-        with gateway.submitted(*work.command) as submission:
-            assert submission.ends() == 2, submission.said()[-3000:]
-            said = submission.said()
+        said = refused(gateway, work, 2)
     finally:
         cluster.stop()
     assert "does not see what the driver writes there: name a directory" in said
-    assert "Traceback" not in said
-    assert not list(work.run.glob("_probe*"))
-    assert not work.is_published()
+
+
+@pytest.mark.fault(
+    "the machines have no such Python",
+    "exit code 1 before anything is done; one line says what is looked for, and what to give",
+)
+def test_there_is_no_python(gateway: Gateway, cluster: Cluster, work: Work) -> None:
+    gateway.worker_python = "/nowhere/bin/python"
+    said = refused(gateway, work, 1)
+    assert 'executors cannot work: Cannot run program "/nowhere/bin/python"' in said
+    assert "`make package` packs, with --archives and PYSPARK_PYTHON" in said
+
+
+@pytest.mark.fault(
+    "a machine has another version of the package, or of NumPy, SciPy, numba, pyarrow, pandas",
+    "exit code 2 before anything is done; one line names machine and versions",
+)
+def test_the_machines_have_another_version(
+    gateway: Gateway, cluster: Cluster, work: Work, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["cp", "-al", str(gateway.environment), str(other)], check=True)
+    (module,) = other.glob("lib/*/site-packages/spark_rank/errors.py")
+    text = module.read_text()
+    module.unlink()  # it is a link to the file of the gateway's own
+    module.write_text(f"{text}\nOLD = True\n")
+    gateway.worker_python = str(other / "bin" / "python")
+    said = refused(gateway, work, 2)
+    assert " have spark_rank 0.1.0 (" in said
+    assert "the driver has 0.1.0 (" in said
 
 
 @pytest.fixture

@@ -50,16 +50,16 @@ def page(run: Path) -> str:
     return shown
 
 
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(900)
 def test_the_pipeline_leaves_the_bytes_of_a_local_run(gateway: Gateway, tmp_path: Path) -> None:
     ratings = write_ratings(tmp_path / "ratings")
     local = write_config(tmp_path / "local.yaml", tmp_path / "local", ratings)
     command = [sys.executable, "-m", "spark_rank", "pipeline", "--config", str(local),
                "--spark", "spark.master=local[2]", "spark.driver.memory=1g"]  # fmt: skip
-    subprocess.run(command, check=True, timeout=240)
+    subprocess.run(command, check=True, timeout=400)
     config = write_config(tmp_path / "cluster.yaml", tmp_path / "cluster", ratings)
     with gateway.submitted("pipeline.py", "--config", str(config)) as submission:
-        submission.succeeds(300)
+        submission.succeeds(450)
     ours, theirs = (tmp_path / store / "runs" / "run_id=one" for store in ("cluster", "local"))
     made = names(theirs)
     assert {*made} == {*TABLES} - NOT_MADE | {*TOLD_OF_THE_RUN, "feature_files"}
