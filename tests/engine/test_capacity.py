@@ -80,4 +80,5 @@ def test_it_asks_spark_for_no_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
         warn_if_too_small("train", Config(), run)
         assert list(context.statusTracker().getJobIdsForGroup("capacity")) == []
     finally:
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        for name in ("spark.jobGroup.id", "spark.job.description"):
+            context.setLocalProperty(name, None)  # type: ignore[arg-type]
