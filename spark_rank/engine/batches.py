@@ -29,9 +29,21 @@ def build_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Reco
             columns.append(pa.nulls(len(rows), field.type))
             continue
         values = [row.get(field.name) for row in rows]
-        list_type = pa.types.is_list(field.type)
-        columns.append(_lists(values, field.type) if list_type else pa.array(values, field.type))
+        if pa.types.is_list(field.type):
+            columns.append(_lists(values, field.type))
+        elif pa.types.is_binary(field.type) and len(rows) == 1:
+            columns.append(_one_binary(values[0]))
+        else:
+            columns.append(pa.array(values, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _one_binary(value: bytes | None) -> pa.BinaryArray:
+    """Return a column of one value without copying it: some have megabytes."""
+    if value is None:
+        return pa.nulls(1, pa.binary())
+    ends = pa.py_buffer(np.array([0, len(value)], dtype=np.int32))
+    return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(value)])
 
 
 def _lists(values: Sequence[Any], kind: pa.ListType) -> pa.ListArray:

@@ -48,3 +48,11 @@ def test_a_value_that_is_not_given_is_null() -> None:
     assert build_batch([{"name": "a"}], SCHEMA).to_pylist() == [
         {"name": "a", "numbers": None, "words": None}
     ]
+
+
+@given(st.lists(st.none() | st.binary(max_size=9), min_size=1, max_size=3))
+def test_bytes(values: list[bytes | None]) -> None:
+    schema = pa.schema([("bytes", pa.binary())])
+    batch = build_batch([{"bytes": value} for value in values], schema)
+    batch.validate(full=True)
+    assert batch.column("bytes").to_pylist() == values
