@@ -17,11 +17,10 @@ def polynomial_features(X: ArrayLike) -> FloatArray:
     features = check_features(X)
     n_examples, n_features = features.shape
     left, right = np.triu_indices(n_features, k=1)
-    root = np.sqrt(2.0)
-    columns = [
-        np.ones((n_examples, 1)),
-        root * features,
-        features**2,
-        root * features[:, left] * features[:, right],
-    ]
-    return np.hstack(columns)
+    mapped = np.empty((n_examples, 1 + 2 * n_features + len(left)))
+    single, squares, pairs = np.split(mapped[:, 1:], [n_features, 2 * n_features], axis=1)
+    mapped[:, 0] = 1.0
+    np.multiply(np.sqrt(2.0), features, out=single)
+    np.square(features, out=squares)
+    np.multiply(single[:, left], features[:, right], out=pairs)
+    return mapped
