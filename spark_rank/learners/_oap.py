@@ -64,50 +64,90 @@ class RoundSums(NamedTuple):
     voted_ranks: IntArray  # T: of v_j h_j(x_t)
 
 
-@njit(cache=True, nogil=True)
+class Scratch(NamedTuple):
+    """Room for what is known of n members in a round."""
+
+    scores: FloatArray  # n
+    predicted: IntArray  # n: ranks
+    shown: IntArray  # n: 1 for those that see the example
+    moving: IntArray  # n: members that see it and err, as many as there are
+    totals: IntArray  # k−1: sums of the members' thresholds
+    step_bits: IntArray  # T: the bits of the steps
+
+
 def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int:
     """Run the members of `task` over the rows of `X`, in O(n (d + k)) a round.
 
     Returns the first round at which the bound is not finite, or ``OK``.
     """
+    predicted, shown, moving = np.empty((3, len(task.keys)), dtype=np.int64)
+    totals = task.thresholds.sum(axis=0).astype(np.int64)
+    scores, step_bits = np.empty(len(predicted)), sums.steps.view(np.int64)
+    room = Scratch(scores, predicted, shown, moving, totals, step_bits)
+    return int(member_rounds(X, ranks, task, sums, room))
+
+
+# Without numba's counting of references, which makes calls and locks memory for every row that is
+# looked at in a loop with branches, and took as long as all the rest (numba's issue 2350). It can
+# be done without where nothing is allocated; a kernel that allocates does not compile then.
+@njit(cache=True, nogil=True, _nrt=False)
+def member_rounds(
+    X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, room: Scratch
+) -> int:
+    """Do what `oap_pass` says."""
     keys, coef, thresholds, cumulative = task.keys, task.coef, task.thresholds, task.cumulative
-    correct, presented, updates = task.correct, task.presented, task.updates
-    scores, predicted = np.empty(len(keys)), np.empty(len(keys), dtype=np.int64)
-    shown, moving = np.empty_like(predicted), np.empty_like(predicted)
+    predicted, shown, moving, totals = room.predicted, room.shown, room.moving, room.totals
+    unbounded = write_steps(X, task, sums.steps, room.step_bits)
+    if unbounded != OK:
+        return unbounded
     for t in range(X.shape[0]):
         x, word = X[t], mix(np.uint64(task.n_rounds + t))
-        step = score_step(x, task.n_members, task.energy[0])
-        if not np.isfinite(step):
-            return t
-        predict(x, coef, thresholds, scores, predicted)
-        sums.steps[t], sums.scores[t] = step, sum_scores(scores, 1.0 / step)
-        sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = sum_ranks(predicted, correct)
-        sum_rows(thresholds, sums.thresholds[t])
-        draw(keys, word, cumulative[0], shown, presented)
-        n_moving = list_moving(shown, predicted, ranks[t], correct, moving)
+        predict(x, coef, thresholds, room.scores, predicted)
+        sums.scores[t] = sum_scores(room.scores, 1.0 / sums.steps[t])
+        sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = sum_ranks(predicted, task.correct)
+        for r in range(totals.shape[0]):
+            sums.thresholds[t, r] = totals[r]
+        draw(keys, word, cumulative[0], shown, task.presented)
+        n_moving = list_moving(shown, predicted, ranks[t], task.correct, moving)
         for i in range(n_moving):
             j = moving[i]
             most = count(uniform(mix(keys[j] ^ word)), cumulative)
-            updates[j] += move(x, ranks[t], coef[j], thresholds[j], most)
-        extend_bounds(x, thresholds.shape[1], len(cumulative), task.energy, task.column_sums)
+            add_row(-1, thresholds[j], totals)
+            task.updates[j] += move(x, ranks[t], coef[j], thresholds[j], most)
+            add_row(1, thresholds[j], totals)
     return OK
 
 
 @inlined
-def score_step(x: FloatArray, n_members: int, energy: float) -> float:
-    """Return the step of score sums for the example `x`; it is the same in every task."""
-    bound = n_members * (math.sqrt(energy) * math.sqrt(dot(x, x)))
-    if not np.isfinite(bound):
-        return np.inf
-    return math.ldexp(1.0, max(math.frexp(bound)[1] - SUM_BITS, SMALLEST_STEP))
+def write_steps(X: FloatArray, task: Task, steps: FloatArray, bits: IntArray) -> int:
+    """Write the step of every round's sum of scores, the same in every task; extend the bounds.
+
+    A pass of its own, for a member waits for none of this. Returns like `oap_pass`.
+    """
+    n_thresholds, most = task.thresholds.shape[1], len(task.cumulative)
+    for t in range(X.shape[0]):
+        square = dot(X[t], X[t])
+        steps[t] = task.n_members * (math.sqrt(task.energy[0]) * math.sqrt(square))
+        if not np.isfinite(steps[t]):
+            return t
+        # a power of two by the bits of its exponent: the bound is below 2^(field − 1022)
+        field = bits[t] >> 52
+        bits[t] = max(field - 1022 - SUM_BITS, SMALLEST_STEP) + 1023 << 52
+        extend_bounds(X[t], square, n_thresholds, most, task.energy, task.column_sums)
+    return OK
 
 
 @inlined
 def extend_bounds(
-    x: FloatArray, n_thresholds: int, most: int, energy: FloatArray, column_sums: FloatArray
+    x: FloatArray,
+    square: float,
+    n_thresholds: int,
+    most: int,
+    energy: FloatArray,
+    column_sums: FloatArray,
 ) -> None:
     """Add what the example can add to any member when presented at `most` so often."""
-    energy[0] += most * (n_thresholds**2 * dot(x, x) + n_thresholds)
+    energy[0] += most * (n_thresholds**2 * square + n_thresholds)
     for i in range(x.shape[0]):
         column_sums[i] += abs(x[i])
 
@@ -147,12 +187,10 @@ def sum_ranks(predicted: IntArray, votes: IntArray) -> tuple[int, int, int]:
 
 
 @inlined
-def sum_rows(thresholds: FloatArray, sums: IntArray) -> None:
-    """Write the sums of the members' thresholds, which are whole numbers."""
-    sums[:] = 0
-    for j in range(thresholds.shape[0]):
-        for r in range(thresholds.shape[1]):
-            sums[r] += int(thresholds[j, r])
+def add_row(factor: int, thresholds: FloatArray, totals: IntArray) -> None:
+    """Do ``totals += factor · thresholds``, which are whole numbers."""
+    for r in range(totals.shape[0]):
+        totals[r] += factor * int(thresholds[r])
 
 
 @inlined

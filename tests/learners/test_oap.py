@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from ordinal_twins import (
     Floats,
     Ints,
@@ -352,7 +353,15 @@ def test_the_kernel_is_compiled_once() -> None:
     X, y = half_integer_problem(8)
     OAP(5, n_members=2).fit(X.astype(np.float32), y.astype(np.int32))
     OAP(5, n_members=2, sampling="poisson", seed=2**64 - 1).fit(np.asfortranarray(X), list(y))
-    assert len(_oap.oap_pass.signatures) == 1
+    assert len(_oap.member_rounds.signatures) == 1
+
+
+def test_the_kernel_counts_no_references() -> None:
+    kernel = _oap.member_rounds
+    OAP(5, n_members=2).fit(*half_integer_problem(8))
+    compiled = njit(_nrt=kernel.targetoptions["_nrt"])(kernel.py_func)
+    compiled.compile(kernel.signatures[0])
+    assert "NRT_" not in compiled.inspect_llvm(kernel.signatures[0])
 
 
 # the synthetic problem of the paper
