@@ -268,6 +268,22 @@ def test_sums_never_leave_their_range(sampling: str, scale: float) -> None:
             np.testing.assert_allclose(floats, group.coef.sum(axis=0), rtol=1e-9)
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_step_is_the_least_power_of_two_that_the_bound_allows(sampling: str) -> None:
+    rng = np.random.default_rng(0)
+    scales = rng.choice([0.0, 1e-320, 1e-170, 1e-150, 1e-3, 1.0, 1e60], 200)
+    X, ranks = rng.normal(size=(200, 3)) * scales[:, None], rng.integers(1, 6, 200)
+    ensemble = OAP(5, n_members=9, sampling=sampling)
+    sums = ensemble.train_members(X, ranks).sums()
+    most, energy = len(cumulative_counts(sampling, ensemble.tau)), 0.0
+    for t, x in enumerate(X):
+        square = lane_dot(x, x)
+        bound = 9 * (math.sqrt(energy) * math.sqrt(square))
+        assert sums.steps[t] == math.ldexp(1.0, max(math.frexp(bound)[1] - 61, -1000)), t
+        assert abs(sums.scores[t]) <= 2**61
+        energy += most * (16 * square + 4)
+
+
 # going on
 
 
