@@ -131,7 +131,8 @@ def write_steps(X: FloatArray, task: Task, steps: FloatArray, bits: IntArray) ->
         if not np.isfinite(steps[t]):
             return t
         # a power of two by the bits of its exponent: the bound is below 2^(field − 1022). A bound
-        # of 0 counts as one below 1: the least step would let a row too small to be squared overflow
+        # of 0 counts as one below 1: the least step would let a row overflow that is too small
+        # to be squared
         field = bits[t] >> 52 if steps[t] > 0.0 else 1022
         bits[t] = max(field - 1022 - SUM_BITS, SMALLEST_STEP) + 1023 << 52
         extend_bounds(X[t], square, n_thresholds, most, task.energy, task.column_sums)
