@@ -21,6 +21,9 @@ _INDEFINITE = 1e-8
 _FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
 _SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
 _FIRST_ROUNDS = 12
+_SPANNED = 512  # items up to which features that span them are found where rounding is great
+_NOISE = 1e-14  # eigenvalues below this share of the greatest, an item, are rounding
+_LOST = 0.9  # a gap like this, and no round that lessens it: the model may be anything
 _FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
 
 
@@ -29,10 +32,11 @@ class PairMachine(KernelMachine):
 
     Linear kernel, few features or few items: a smoothing Newton method for w, see
     `_smooth_newton`; where rounding stops it short of the tolerance, the bundle method goes on
-    from its last plane. Otherwise the bundle method. For the linear kernel with d < m its product
-    with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m kernel matrix is held
-    and a product is O(m²). A pair loss is blind to a constant, so α sums to 0 and features may be
-    centred.
+    from its last plane. Otherwise the bundle method; where rounding stops it under a kernel, and
+    there are not too many items, Newton's method on coordinates of the items. For the linear kernel
+    with d < m its product with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m
+    kernel matrix is held and a product is O(m²). A pair loss is blind to a constant, so α sums to 0
+    and features may be centred.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -97,11 +101,32 @@ class PairMachine(KernelMachine):
         self.gamma_ = None if precomputed else self.gamma or scale_gamma(X)
         gram = check_gram(X) if precomputed else self._kernel()(X, X)
         product = _checked_product(gram) if precomputed else lambda g: gram @ g
-        solution = self._solve(loss, product, len(X), self.max_iter)
+        solution = self._minimise_kernel(gram, product, loss)
         self.coef_ = None
         self.dual_coef_ = solution.dual
         self.support_ = None if precomputed else X.copy()
         return solution, float(gram.mean(axis=0) @ solution.dual)
+
+    def _minimise_kernel(self, gram: FloatArray, product: GramProduct, loss: HingeSum) -> Solution:
+        """Return the bundle method's solution; where rounding stopped it, the better of two.
+
+        The second is Newton's method on features that span the items, of which no two are nearly
+        the same: it computes its bounds afresh in every round, and loses fewer digits.
+        """
+        first = self._solve(loss, product, len(gram), self.max_iter)
+        left = self.max_iter - first.n_iter
+        if first.converged or left == 0:
+            return first
+        second = None
+        if len(gram) <= _SPANNED and loss.n_groups <= _FEW_GROUPS:
+            second = _minimise_in_kernel_span(gram, loss, float(self.tol), left)
+        rounds = first.n_iter + (second.n_iter if second else 0)
+        best = second if second and second.gap < first.gap else first
+        if best.gap > _LOST:
+            raise NumericFailureError(
+                "rounding leaves nothing of the solution: lower C, or scale X down"
+            )
+        return best._replace(n_iter=rounds)
 
     def _solve(
         self,
@@ -129,6 +154,30 @@ def _minimise_in_span(
         near = near._replace(coef=basis @ near.coef)
     _check_finite(near)
     return near
+
+
+def _minimise_in_kernel_span(
+    gram: FloatArray, loss: HingeSum, tol: float, max_iter: int
+) -> Solution | None:
+    """Run Newton's method on coordinates of the items, from the centred kernel matrix: O(m³).
+
+    None if that overflows, or the kernel is none.
+    """
+    centred = gram - gram.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(centred)
+    kept = values > _NOISE * len(gram) * values[-1]
+    lengths = np.sqrt(values[kept])
+    features = np.ascontiguousarray(vectors[:, kept] * lengths)
+    near = minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    if not np.isfinite(near.objective):
+        return None
+    dual = vectors[:, kept] @ (near.coef / lengths)
+    dual -= dual.mean()
+    scores = gram @ dual
+    objective = 0.5 * float(dual @ scores) + loss(scores)[0]
+    gap = max(1.0 - near.objective * (1.0 - near.gap) / objective, 0.0)
+    return Solution(dual, scores, objective, gap, near.n_iter, gap <= tol)
 
 
 def _check_finite(solution: Solution | NewtonSolution) -> None:

@@ -44,8 +44,9 @@ class SVRank(PairMachine):
     objective_ : the objective reached.
     duality_gap_ : certified bound of ``(objective_ − minimum) / objective_``.
     n_iter_ : rounds done.
-    converged_ : False if `max_iter` came before `tol`; the model is then the best one found, and
-        `duality_gap_` says how far from the optimum it may be.
+    converged_ : False if `max_iter` or rounding came before `tol`; the model is then the best one
+        found, and `duality_gap_` says how far from the optimum it may be. Where rounding leaves
+        nothing of the optimum, that is an error.
 
     Notes
     -----
