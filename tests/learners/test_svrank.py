@@ -415,8 +415,9 @@ def test_no_point_is_better_than_what_is_certified(scale: float, options: dict[s
     assert learner.dual_coef_ is not None
     assert_allclose(learner.objective_, objective(learner.dual_coef_), rtol=1e-6)
     least = learner.objective_ * (1.0 - learner.duality_gap_)
-    for factor in (1e-2, 1.0):
-        peer = MPRank(**{**options, "C": factor * learner.C}).fit(X, y)
+    kernel = {name: value for name, value in options.items() if name != "C"}
+    peers = MPRank.path(X, y, [1e-2 * learner.C, learner.C], **kernel)
+    for peer in peers.models:
         assert peer.dual_coef_ is not None
         assert objective(peer.dual_coef_) >= least
     assert learner.converged_
