@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -27,6 +29,8 @@ class Learner:
     on_rating_scale: ClassVar[bool] = True
     # whether it learns from ranks 1..n_ranks and predicts ranks; else from ratings
     of_ranks: ClassVar[bool] = False
+    # hyper-parameters that cannot change between two calls of `partial_fit`
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters by name; `deep` is there for scikit-learn's sake."""
@@ -64,6 +68,8 @@ class Learner:
                 exported[name] = value
         return exported
 
+    _begun_with: dict[str, Any]
+
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
         """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal."""
@@ -74,6 +80,28 @@ class Learner:
                 value = np.asarray(value).reshape(tuple(params[name + "shape"]))
             setattr(learner, name, value)
         return learner
+
+    def _fixed_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.fixed}
+
+    def _check_unchanged(self) -> None:
+        """Raise `InvalidParameterError` if a fixed parameter changed since learning began."""
+        for name, begun_with in self._begun_with.items():
+            if getattr(self, name) != begun_with:
+                raise InvalidParameterError(
+                    f"{name} was {begun_with!r} when learning began: call fit to start anew"
+                )
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the learner as it was before, if what is done inside raises."""
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _learned(self, name: str) -> Any:
         if not hasattr(self, name):

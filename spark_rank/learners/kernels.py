@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, lower_gaussian
 from spark_rank.learners.base import FloatArray
+from spark_rank.learners.errors import NumericFailureError
+
+_SMALLEST = sys.float_info.min  # of less the reciprocal overflows
 
 KERNELS = ("linear", "rbf", "poly", "linear+rbf", "precomputed")
 
@@ -87,7 +92,12 @@ def scale_gamma(X: FloatArray) -> float:
     """Return 1 / (d · variance of X): the width when none is given.
 
     The mean squared distance of two rows is about 2·d·variance, so the Gaussian of a typical
-    pair is about e⁻².
+    pair is about e⁻². Features that do not vary, or that there are none of, have width 1.
     """
-    spread = X.shape[1] * float(X.var())
-    return 1.0 / spread if spread > 0.0 else 1.0
+    if X.size == 0:
+        return 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = X.shape[1] * float(X.var())
+    if not math.isfinite(spread):
+        raise NumericFailureError("the variance of X overflowed: scale the features down")
+    return 1.0 / spread if spread >= _SMALLEST else 1.0

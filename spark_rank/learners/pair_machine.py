@@ -9,15 +9,13 @@ import numpy as np
 from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.bundle import GramProduct, Plane, Solution, minimise
-from spark_rank.learners.errors import InvalidDataError, NumericFailureError
+from spark_rank.learners.errors import NumericFailureError
 from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
-from spark_rank.learners.kernels import scale_gamma
 from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
 
 HingeSum = InsensitiveLoss | HingeLoss
 
-_INDEFINITE = 1e-8
 _FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
 _SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
 _FIRST_ROUNDS = 12
@@ -98,22 +96,21 @@ class PairMachine(KernelMachine):
 
     def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
         precomputed = self.kernel == "precomputed"
-        self.gamma_ = None if precomputed else self.gamma or scale_gamma(X)
+        self.gamma_ = self._width(X)
         gram = check_gram(X) if precomputed else self._kernel()(X, X)
-        product = _checked_product(gram) if precomputed else lambda g: gram @ g
-        solution = self._minimise_kernel(gram, product, loss)
+        solution = self._minimise_kernel(gram, loss)
         self.coef_ = None
         self.dual_coef_ = solution.dual
         self.support_ = None if precomputed else X.copy()
         return solution, float(gram.mean(axis=0) @ solution.dual)
 
-    def _minimise_kernel(self, gram: FloatArray, product: GramProduct, loss: HingeSum) -> Solution:
+    def _minimise_kernel(self, gram: FloatArray, loss: HingeSum) -> Solution:
         """Return the bundle method's solution; where rounding stopped it, the better of two.
 
         The second is Newton's method on features that span the items, of which no two are nearly
         the same: it computes its bounds afresh in every round, and loses fewer digits.
         """
-        first = self._solve(loss, product, len(gram), self.max_iter)
+        first = self._solve(loss, lambda g: gram @ g, len(gram), self.max_iter)
         left = self.max_iter - first.n_iter
         if first.converged or left == 0:
             return first
@@ -190,19 +187,3 @@ def _linear_product(features: FloatArray) -> GramProduct:
         return lambda g: features @ (g @ features)
     gram = features @ features.T
     return lambda g: gram @ g
-
-
-def _checked_product(gram: FloatArray) -> GramProduct:
-    """Return g ↦ Kg, which raises `InvalidDataError` when it meets a g with gᵀKg < 0."""
-    limit = -_INDEFINITE * np.abs(gram).max(initial=0.0)
-
-    def product(vector: FloatArray) -> FloatArray:
-        image = gram @ vector
-        if vector @ image < limit * (vector @ vector):
-            raise InvalidDataError(
-                "the precomputed kernel is not positive semi-definite: clip its negative "
-                "eigenvalues to 0"
-            )
-        return image
-
-    return product

@@ -85,10 +85,14 @@ class RankSVM(PairMachine):
 
         With an `offset` the scores are ``offset + w·Φ(x)``, in the margins too.
         """
+        with self._unchanged_by_failure():
+            self._fit(X, y, offset)
+        return self
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         self.check_parameters()
         features = check_items(X)
         targets = check_targets(y, len(features))
         shift = None if offset is None else check_targets(offset, len(features), "offset")
         self._fit_machine(features, HingeLoss(targets, weight=self.C, offset=shift))
         self.intercept_ = 0.0
-        return self

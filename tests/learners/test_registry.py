@@ -13,6 +13,7 @@ from spark_rank.learners.errors import (
     InvalidParameterError,
     LearnerError,
     NotFittedError,
+    NumericFailureError,
 )
 
 RNG = np.random.default_rng(0)
@@ -94,3 +95,14 @@ def test_every_parameter_refuses_what_is_out_of_its_range(name: str) -> None:
 def test_a_constant_of_zero_is_refused(name: str) -> None:
     with pytest.raises(LearnerError, match="C=0.* a number above 0"):
         make(name).set_params(C=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["mprank", "svrank", "ranksvm"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "linear+rbf", "precomputed"])
+def test_scores_that_overflow_are_an_error(name: str, kernel: str) -> None:
+    learner = make(name).set_params(kernel=kernel, C=1e5)
+    features = 1e-2 * X
+    learner.fit(features @ features.T if kernel == "precomputed" else features, Y)
+    signs = np.sign(RNG.normal(size=(100, 40 if kernel == "precomputed" else 5)))
+    with pytest.raises(NumericFailureError, match="scale the features down"):
+        learner.decision_function(1.7e308 * signs)
