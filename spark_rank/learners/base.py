@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
-from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.parameters import Parameter, plain
 
 FloatArray = NDArray[np.float64]
 
@@ -48,8 +48,13 @@ class Learner:
         return self
 
     def check_parameters(self) -> None:
-        """Raise `InvalidParameterError` unless every hyper-parameter is in its range."""
-        _check_parameters(type(self), *[getattr(self, name) for name in self.parameters])
+        """Raise `InvalidParameterError` unless every hyper-parameter is in its range.
+
+        NumPy's scalars become Python's, for which everything is compiled and exported.
+        """
+        values = [getattr(self, name) for name in self.parameters]
+        for name, value in _check_parameters(type(self), *values):
+            setattr(self, name, value)
 
     def exported_state(self) -> tuple[str, ...]:
         """Name what `to_params` exports: `state`, unless the hyper-parameters decide."""
@@ -72,10 +77,15 @@ class Learner:
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal."""
-        learner = cls(**{name: params[name] for name in cls.parameters})
+        """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal.
+
+        Arrays may be lists.
+        """
+        learner = cls(**{name: _given(params, name) for name in cls.parameters})
         for name in learner.exported_state():
-            value = params[name]
+            value = _given(params, name)
+            if isinstance(value, list):  # as JSON has it
+                value = np.asarray(value)
             if name + "shape" in params:
                 value = np.asarray(value).reshape(tuple(params[name + "shape"]))
             setattr(learner, name, value)
@@ -113,18 +123,45 @@ class Learner:
         return f"{type(self).__name__}({inside})"
 
 
+def _given(params: dict[str, Any], name: str) -> Any:
+    if name not in params:
+        raise InvalidParameterError(f"{name} is missing: give all that to_params returned")
+    return params[name]
+
+
+_Plain = tuple[tuple[str, Any], ...]
+
+
 @lru_cache(maxsize=1024, typed=True)
-def _remember_good(learner: Any, *values: Any) -> None:
+def _remember_good(learner: Any, *values: Any) -> _Plain:
     for (name, parameter), value in zip(learner.parameters.items(), values, strict=True):
         parameter.check(name, value)
+    named = zip(learner.parameters, values, strict=True)
+    return tuple((name, plain(value)) for name, value in named if isinstance(value, np.generic))
 
 
-def _check_parameters(learner: Any, *values: Any) -> None:
-    """Check each parameter; values that passed are remembered, for they come once per user."""
+def _check_parameters(learner: Any, *values: Any) -> _Plain:
+    """Check each parameter and return NumPy's scalars among them as Python's.
+
+    Values that passed are remembered, for they come once per user.
+    """
     try:
-        _remember_good(learner, *values)
+        return _remember_good(learner, *values)
     except TypeError:  # a value that cannot be remembered is checked all the same
-        _remember_good.__wrapped__(learner, *values)
+        return _remember_good.__wrapped__(learner, *values)
+
+
+def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
+    """Return `values` as a float64 array or raise `InvalidDataError`."""
+    if hasattr(values, "toarray"):
+        raise InvalidDataError(f"{name} is sparse: give {name}.toarray()")
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind in "biufO":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError):  # rows of different lengths, or objects that are no numbers
+        pass
+    raise InvalidDataError(f"{name} must be an array of real numbers, with rows of one length")
 
 
 def check_features(
@@ -135,7 +172,7 @@ def check_features(
     ``finite=False`` skips the pass over all values, for learners that notice NaN and infinity
     while they read the examples.
     """
-    features = np.asarray(X, dtype=np.float64)
+    features = _real_numbers(X, "X")
     if features.ndim != 2:
         raise InvalidDataError(
             f"X must have two dimensions (examples × features), not {features.ndim}"
@@ -151,7 +188,7 @@ def check_features(
 
 def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
     """Return `y` as a finite vector of length `n_examples` or raise `InvalidDataError`."""
-    targets = np.asarray(y, dtype=np.float64)
+    targets = _real_numbers(y, name)
     if targets.shape != (n_examples,):
         raise InvalidDataError(
             f"{name} must be a vector of {n_examples} numbers, one per row of X, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,6 +84,8 @@ class MPRank(KernelMachine):
         "cost_path_",
     )
     fixed = ("kernel", "gamma", "degree", "coef0", "rbf_weight")
+
+    _stream: mprank_online.Stream | None
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class MPRank(KernelMachine):
         cls,
         X: ArrayLike,
         y: ArrayLike,
-        Cs: Sequence[float],
+        Cs: Iterable[float],
         *,
         offset: ArrayLike | None = None,
         **params: Any,
@@ -217,6 +219,8 @@ class MPRank(KernelMachine):
         a C costs one symmetric product, O(m² min(m, d)), in single precision where that moves the
         leave-pair-out error by less than a share of 1e-5.
         """
+        if not isinstance(Cs, Iterable):
+            raise InvalidParameterError(f"Cs={Cs!r} is not allowed: give a list of values of C")
         models = [cls(C, **params) for C in Cs]
         if not models:
             raise InvalidParameterError("Cs is empty: give at least one value of C")
@@ -234,7 +238,12 @@ class MPRank(KernelMachine):
             dual, intercept = found.dual[position], found.intercepts[position]
             model._accept_dual(features, dual, intercept, centred=not primal)
             model.objective_ = float(found.objectives[position])
-        return MPRankPath(np.array(Cs, float), found.objectives, found.errors, tuple(models))
+        return MPRankPath(
+            np.array([model.C for model in models], float),
+            found.objectives,
+            found.errors,
+            tuple(models),
+        )
 
     def _begin(
         self,
@@ -261,7 +270,7 @@ class MPRank(KernelMachine):
         else:
             self._check_unchanged()
             self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
-        self._stream: mprank_online.Stream | None = stream
+        self._stream = stream
         self._training = (features, ratings - known)
         return self._training
 
