@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,6 +47,22 @@ class Learner:
                 )
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> SimpleNamespace:
+        """Say what scikit-learn's tools ask of a learner, which are no part of this package."""
+        pairwise = getattr(self, "kernel", None) == "precomputed"
+        return SimpleNamespace(
+            estimator_type="regressor" if hasattr(self, "predict") else None,
+            target_tags=SimpleNamespace(required=True, single_output=True, multi_output=False),
+            input_tags=SimpleNamespace(pairwise=pairwise, sparse=False, allow_nan=False),
+            classifier_tags=None,
+            regressor_tags=None,
+            transformer_tags=None,
+            array_api_support=False,
+            no_validation=False,
+            non_deterministic=False,
+            requires_fit=True,
+        )
 
     def check_parameters(self) -> None:
         """Raise `InvalidParameterError` unless every hyper-parameter is in its range.

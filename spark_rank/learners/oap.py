@@ -81,6 +81,7 @@ class OAP(OnlineLearner):
     }
     state = ("n_rounds_", "total_loss_")
     fixed = ("n_ranks", "n_members", "tau", "combine", "sampling", "seed", "problem")
+    learned_privately = ("_group",)
     epochs = 1
 
     def __init__(

@@ -25,6 +25,8 @@ class OnlineLearner(Learner):
     of_ranks: ClassVar[bool] = True
 
     fixed: ClassVar[tuple[str, ...]] = ("n_ranks",)
+    # what is learned beside the attributes that end in _
+    learned_privately: ClassVar[tuple[str, ...]] = ()
     n_ranks: int
     epochs: int
     n_rounds_: int
@@ -80,9 +82,10 @@ class OnlineLearner(Learner):
         return int(self._learned("coef_").shape[-1])
 
     def _reset(self) -> None:
-        """Forget everything but the hyper-parameters."""
-        for name in set(vars(self)) - set(self.parameters):
-            delattr(self, name)
+        """Forget everything that was learned; attributes of other tools are theirs."""
+        for name in [*vars(self)]:
+            if name.endswith("_") or name in self.learned_privately:
+                delattr(self, name)
         self.n_rounds_, self.total_loss_ = 0, 0
         self._begun_with = self._fixed_values()
 

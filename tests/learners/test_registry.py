@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from spark_rank.learners import REGISTRY, MPRank
 from spark_rank.learners.errors import (
@@ -210,3 +212,47 @@ def test_an_export_goes_through_json(name: str, options: dict[str, Any]) -> None
     if hasattr(fitted, "partial_fit") and name not in ("mprank", "oap"):
         on, again = (learner.partial_fit(NEW, Y[:9]) for learner in (fitted, again))
         np.testing.assert_array_equal(again.decision_function(X), on.decision_function(X))
+
+
+def minus_rank_loss(learner: Any, features: Any, ratings: Any) -> float:
+    return -float(np.abs(learner.decision_function(features) - ratings).mean())
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_scikit_learn_searches_a_grid(name: str) -> None:
+    learner = make(name)
+    names = ("C", "epochs", "tau", "n_rounds")
+    grid = {parameter: [1, 0.5][: 1 + (parameter in ("C", "tau"))] for parameter in names
+            if parameter in learner.parameters}  # fmt: skip
+    search = GridSearchCV(learner, grid, scoring=minus_rank_loss, cv=3).fit(X, Y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    np.testing.assert_array_equal(
+        search.best_estimator_.decision_function(NEW),
+        clone(learner).set_params(**search.best_params_).fit(X, Y).decision_function(NEW),
+    )
+
+
+def test_scikit_learn_cuts_both_sides_of_a_precomputed_kernel() -> None:
+    scoring = "neg_mean_squared_error"
+    by_kernel = GridSearchCV(MPRank(kernel="precomputed"), {"C": [0.5, 5.0]}, scoring=scoring, cv=3)
+    by_features = GridSearchCV(MPRank(solver="dual"), {"C": [0.5, 5.0]}, scoring=scoring, cv=3)
+    np.testing.assert_allclose(
+        by_kernel.fit(X @ X.T, Y).cv_results_["mean_test_score"],
+        by_features.fit(X, Y).cv_results_["mean_test_score"],
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in REGISTRY if hasattr(REGISTRY[name], "partial_fit")]
+)
+def test_a_sequence_in_parts_is_the_sequence(name: str) -> None:
+    whole, parts = make(name).partial_fit(X, Y), make(name)
+    for rows in (slice(0, 7), slice(7, 8), slice(8, None)):
+        assert parts.partial_fit(X[rows], Y[rows]) is parts
+    np.testing.assert_array_equal(parts.decision_function(NEW), whole.decision_function(NEW))
+    for features, ratings in ((X[:, :2], Y), (X, Y[:3]), (np.where(X > 2, np.inf, X), Y)):
+        with pytest.raises(InvalidDataError):
+            parts.partial_fit(features, ratings)
+        np.testing.assert_array_equal(parts.decision_function(NEW), whole.decision_function(NEW))
+    again = REGISTRY[name].from_params(parts.to_params())
+    np.testing.assert_array_equal(again.decision_function(NEW), whole.decision_function(NEW))  # type: ignore[attr-defined]
