@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ("learners_mprank.py", "learners_online.py", "learners_pairs.py")
+SCRIPTS = ("learners_mprank.py", "learners_online.py", "learners_pairs.py", "learners_starts.py")
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import KernelCenterer
 
 from spark_rank.learners import MPRank
+from spark_rank.learners.kernels import Kernel
 
 D, GAMMA, C = 20, 0.02, 30.0
 
@@ -59,7 +60,7 @@ def grid(X: np.ndarray, y: np.ndarray) -> object:
 
 
 def decomposition(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    gram = MPRank(kernel="rbf", gamma=GAMMA)._gram(X)
+    gram = Kernel("rbf", GAMMA)(X, X)
     return np.asarray(eigh(gram, driver="evd", check_finite=False)[0])
 
 

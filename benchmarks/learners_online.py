@@ -5,10 +5,6 @@ python benchmarks/learners_online.py
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -18,34 +14,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spark_rank.learners.feature_maps import polynomial_features
-from spark_rank.learners.multiclass_perceptron import MulticlassPerceptron
 from spark_rank.learners.oap import OAP
 from spark_rank.learners.prank import PRank
-from spark_rank.learners.widrow_hoff import WidrowHoff
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-STARTS = {
-    "PRank": "PRank(5).fit(X, y)",
-    "PRank voted, predict": "PRank(5, readout='voted').fit(X, y).predict(X)",
-    "Widrow–Hoff": "WidrowHoff(5).fit(X, y)",
-    "multiclass perceptron": "MulticlassPerceptron(5).fit(X, y)",
-    "OAP, N = 100": "OAP(5).fit(X, y)",
-}
-START = """
-import time
-import numpy as np
-from spark_rank.learners.multiclass_perceptron import MulticlassPerceptron
-from spark_rank.learners.oap import OAP
-from spark_rank.learners.prank import PRank
-from spark_rank.learners.widrow_hoff import WidrowHoff
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(100, 20)), rng.integers(1, 6, 100)
-begin = time.perf_counter()
-{call}
-print(time.perf_counter() - begin)
-"""
 
 
 def ordinal_data(n_examples: int, n_features: int) -> tuple[Floats, Ints]:
@@ -175,33 +148,6 @@ def oap_speed() -> None:
     print()
 
 
-def first_call(call: str, cache: str) -> float:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, "-c", START.format(call=call)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout)
-
-
-def start_times() -> None:
-    learners = (PRank, WidrowHoff, MulticlassPerceptron, OAP)
-    names: dict[str, object] = {learner.__name__: learner for learner in learners}
-    rng = np.random.default_rng(0)
-    names["X"], names["y"] = rng.normal(size=(100, 20)), rng.integers(1, 6, 100)
-    print("first call in a fresh process, 100 × 20: nothing cached, kernels cached; later calls")
-    for name, call in STARTS.items():
-        with tempfile.TemporaryDirectory() as cache:
-            cold = first_call(call, cache)
-            warm = min(first_call(call, cache) for _ in range(3))
-        hot = best_seconds({name: partial(eval, compile(call, name, "eval"), names)}, 5)[name]
-        print(f"  {name:26s} {cold:6.2f} s {warm * 1e3:8.1f} ms {hot * 1e3:8.2f} ms")
-
-
 if __name__ == "__main__":
     prank_speed()
     oap_speed()
-    start_times()

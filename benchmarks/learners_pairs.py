@@ -8,8 +8,6 @@ figures. scikit-learn (a development dependency) provides the solver over explic
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -27,24 +25,6 @@ from spark_rank.learners.svrank import SVRank
 
 Floats = NDArray[np.float64]
 
-FIRST_CALL = """
-import time
-import numpy as np
-from spark_rank.learners.rankboost import RankBoost
-from spark_rank.learners.ranksvm import RankSVM
-from spark_rank.learners.svrank import SVRank
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(50, 5)), rng.integers(1, 6, 50).astype(float)
-for learner in (SVRank(10.0), SVRank(10.0, power=2), RankSVM(), RankBoost(10)):
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        learner.fit(X, y)
-        times.append(time.perf_counter() - start)
-    name = f"{type(learner).__name__} n={getattr(learner, 'power', 1)}"
-    print(f"  {name:12s} first {1e3 * times[0]:7.1f} ms   second {1e3 * times[1]:6.2f} ms")
-"""
-
 
 def main() -> None:
     print("SVRank and RankSVM, to a certified relative gap of 1e-4")
@@ -57,9 +37,6 @@ def main() -> None:
     against_pairs()
     print("\nRankBoost, 100 rounds, reviewers' ratings, 70 % missing")
     boosting()
-    print("\nfirst call in a fresh process, with the compiled kernels on disk")
-    sys.stdout.flush()
-    subprocess.run([sys.executable, "-c", FIRST_CALL], check=True)
 
 
 def best_of(repeats: int, call: Callable[[], Any]) -> tuple[float, Any]:

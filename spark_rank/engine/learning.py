@@ -52,7 +52,7 @@ MODEL_SCHEMA = arrow_schema(MODELS.columns)
 
 LEARNED, APPROXIMATED, FALLBACK, FAILED = "learned", "approximated", "fallback", "failed"
 TOO_FEW, ALL_EQUAL = "too_few_ratings", "equal_ratings"
-LANDMARKS, CUT_SHORT = "landmarks", "first_ratings"
+LANDMARKS, CUT_SHORT, NOT_CONVERGED = "landmarks", "first_ratings", "not_converged"
 NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
 Row = dict[str, Any]
@@ -258,7 +258,18 @@ def _status(
         return {"status": APPROXIMATED, "reason": LANDMARKS}
     if is_cut_short(fitted.learner, n_train, limits.max_kernel_ratings):
         return {"status": APPROXIMATED, "reason": CUT_SHORT}
+    if not getattr(fitted.learner, "converged_", True):
+        return {"status": APPROXIMATED, "reason": NOT_CONVERGED, "detail": _shortfall(fitted)}
     return {"status": LEARNED}
+
+
+def _shortfall(fitted: Fitted) -> str:
+    """Return how far from the optimum the learner may have stopped."""
+    learner: Any = fitted.learner
+    return (
+        f"the objective may be {learner.duality_gap_:.1e} of itself above the minimum after "
+        f"{learner.n_iter_} rounds: lower C, or raise tol or max_iter"
+    )
 
 
 def _test_ranks(

@@ -104,7 +104,7 @@ def part_of(
         unread["ranks"] = sums.ranks[:0]
     none = np.empty(0, dtype=np.int64)
     part = MemberPart(
-        group.first, n_rounds, replace(sums, **unread), none, none, none, none, none,
+        group.first, n_rounds, replace(sums, origin=None, **unread), none, none, none, none, none,
         np.empty((0, 0)),
     )  # fmt: skip
     if X_test is None:
@@ -158,7 +158,10 @@ def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
     arrays["thresholds"] = arrays["thresholds"].reshape(-1, width)
     arrays["test_counts"] = arrays["test_counts"].reshape(-1, n_ranks)
     sums = PartialSums(
-        row["n_members"], row["first_round"], **{name: arrays.pop(name) for name in _SUMS}
+        n_members=row["n_members"],
+        first_round=row["first_round"],
+        origin=None,
+        **{name: arrays.pop(name) for name in _SUMS},
     )
     n_members = max(len(arrays["presented"]), 1)
     arrays["rules"] = arrays["rules"].reshape(n_members, -1)

@@ -90,7 +90,7 @@ def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int
 # Without numba's counting of references, which makes calls and locks memory for every row that is
 # looked at in a loop with branches, and took as long as all the rest (numba's issue 2350). It can
 # be done without where nothing is allocated; a kernel that allocates does not compile then.
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 def member_rounds(
     X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, room: Scratch
 ) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
-from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.parameters import Parameter, plain
 
 FloatArray = NDArray[np.float64]
 
@@ -27,6 +30,8 @@ class Learner:
     on_rating_scale: ClassVar[bool] = True
     # whether it learns from ranks 1..n_ranks and predicts ranks; else from ratings
     of_ranks: ClassVar[bool] = False
+    # hyper-parameters that cannot change between two calls of `partial_fit`
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters by name; `deep` is there for scikit-learn's sake."""
@@ -43,9 +48,30 @@ class Learner:
             setattr(self, name, value)
         return self
 
+    def __sklearn_tags__(self) -> SimpleNamespace:
+        """Say what scikit-learn's tools ask of a learner, which are no part of this package."""
+        pairwise = getattr(self, "kernel", None) == "precomputed"
+        return SimpleNamespace(
+            estimator_type="regressor" if hasattr(self, "predict") else None,
+            target_tags=SimpleNamespace(required=True, single_output=True, multi_output=False),
+            input_tags=SimpleNamespace(pairwise=pairwise, sparse=False, allow_nan=False),
+            classifier_tags=None,
+            regressor_tags=None,
+            transformer_tags=None,
+            array_api_support=False,
+            no_validation=False,
+            non_deterministic=False,
+            requires_fit=True,
+        )
+
     def check_parameters(self) -> None:
-        """Raise `InvalidParameterError` unless every hyper-parameter is in its range."""
-        _check_parameters(type(self), *[getattr(self, name) for name in self.parameters])
+        """Raise `InvalidParameterError` unless every hyper-parameter is in its range.
+
+        NumPy's scalars become Python's, for which everything is compiled and exported.
+        """
+        values = [getattr(self, name) for name in self.parameters]
+        for name, value in _check_parameters(type(self), *values):
+            setattr(self, name, value)
 
     def exported_state(self) -> tuple[str, ...]:
         """Name what `to_params` exports: `state`, unless the hyper-parameters decide."""
@@ -64,16 +90,45 @@ class Learner:
                 exported[name] = value
         return exported
 
+    _begun_with: dict[str, Any]
+
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal."""
-        learner = cls(**{name: params[name] for name in cls.parameters})
+        """Rebuild a fitted learner from what `to_params` returned; scores are bit-equal.
+
+        Arrays may be lists.
+        """
+        learner = cls(**{name: _given(params, name) for name in cls.parameters})
         for name in learner.exported_state():
-            value = params[name]
+            value = _given(params, name)
+            if isinstance(value, list):  # as JSON has it
+                value = np.asarray(value)
             if name + "shape" in params:
                 value = np.asarray(value).reshape(tuple(params[name + "shape"]))
             setattr(learner, name, value)
         return learner
+
+    def _fixed_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.fixed}
+
+    def _check_unchanged(self) -> None:
+        """Raise `InvalidParameterError` if a fixed parameter changed since learning began."""
+        for name, begun_with in self._begun_with.items():
+            if getattr(self, name) != begun_with:
+                raise InvalidParameterError(
+                    f"{name} was {begun_with!r} when learning began: call fit to start anew"
+                )
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the learner as it was before, if what is done inside raises."""
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _learned(self, name: str) -> Any:
         if not hasattr(self, name):
@@ -85,18 +140,45 @@ class Learner:
         return f"{type(self).__name__}({inside})"
 
 
+def _given(params: dict[str, Any], name: str) -> Any:
+    if name not in params:
+        raise InvalidParameterError(f"{name} is missing: give all that to_params returned")
+    return params[name]
+
+
+_Plain = tuple[tuple[str, Any], ...]
+
+
 @lru_cache(maxsize=1024, typed=True)
-def _remember_good(learner: Any, *values: Any) -> None:
+def _remember_good(learner: Any, *values: Any) -> _Plain:
     for (name, parameter), value in zip(learner.parameters.items(), values, strict=True):
         parameter.check(name, value)
+    named = zip(learner.parameters, values, strict=True)
+    return tuple((name, plain(value)) for name, value in named if isinstance(value, np.generic))
 
 
-def _check_parameters(learner: Any, *values: Any) -> None:
-    """Check each parameter; values that passed are remembered, for they come once per user."""
+def _check_parameters(learner: Any, *values: Any) -> _Plain:
+    """Check each parameter and return NumPy's scalars among them as Python's.
+
+    Values that passed are remembered, for they come once per user.
+    """
     try:
-        _remember_good(learner, *values)
+        return _remember_good(learner, *values)
     except TypeError:  # a value that cannot be remembered is checked all the same
-        _remember_good.__wrapped__(learner, *values)
+        return _remember_good.__wrapped__(learner, *values)
+
+
+def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
+    """Return `values` as a float64 array or raise `InvalidDataError`."""
+    if hasattr(values, "toarray"):
+        raise InvalidDataError(f"{name} is sparse: give {name}.toarray()")
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind in "biufO":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError):  # rows of different lengths, or objects that are no numbers
+        pass
+    raise InvalidDataError(f"{name} must be an array of real numbers, with rows of one length")
 
 
 def check_features(
@@ -107,7 +189,7 @@ def check_features(
     ``finite=False`` skips the pass over all values, for learners that notice NaN and infinity
     while they read the examples.
     """
-    features = np.asarray(X, dtype=np.float64)
+    features = _real_numbers(X, "X")
     if features.ndim != 2:
         raise InvalidDataError(
             f"X must have two dimensions (examples × features), not {features.ndim}"
@@ -123,7 +205,7 @@ def check_features(
 
 def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
     """Return `y` as a finite vector of length `n_examples` or raise `InvalidDataError`."""
-    targets = np.asarray(y, dtype=np.float64)
+    targets = _real_numbers(y, name)
     if targets.shape != (n_examples,):
         raise InvalidDataError(
             f"{name} must be a vector of {n_examples} numbers, one per row of X, "

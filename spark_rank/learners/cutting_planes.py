@@ -16,6 +16,7 @@ from spark_rank.learners._simplex_qp import (
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 
+_EPSILON = float(np.finfo(np.float64).eps)
 _INITIAL_CAPACITY = 32
 _SHIFT_RANGE = 100.0
 
@@ -26,6 +27,13 @@ class Iterate(NamedTuple):
     dual: FloatArray
     scores: FloatArray
     half_norm: float
+
+
+class Bound(NamedTuple):
+    """A lower bound of the minimum, and by how much rounding may have raised it."""
+
+    value: float
+    rounding: float
 
 
 class CuttingPlanes:
@@ -44,11 +52,21 @@ class CuttingPlanes:
         self._subgradients = np.zeros((_INITIAL_CAPACITY, n_examples))
         self._images = np.zeros((_INITIAL_CAPACITY, n_examples))
         self._qp = _empty_programme(_INITIAL_CAPACITY)
+        self._roundings = np.zeros(_INITIAL_CAPACITY)
         self._support_size = 0
         self._shift = 1.0
 
-    def add(self, subgradient: FloatArray, image: FloatArray, constant: float) -> None:
-        """Add the plane ``subgradient·h + constant``; `image` is ``K subgradient``. O(m n)."""
+    def add(
+        self,
+        subgradient: FloatArray,
+        image: FloatArray,
+        constant: float,
+        rounding: float = 0.0,
+    ) -> None:
+        """Add the plane ``subgradient·h + constant``; `image` is ``K subgradient``. O(m n).
+
+        The constant may be off by `rounding`.
+        """
         if self._n_planes == len(self._images):
             self._make_room()
         new = self._n_planes
@@ -57,7 +75,7 @@ class CuttingPlanes:
         if not np.isfinite(products.sum() + norm + constant):
             raise NumericFailureError("the solution overflowed: lower C, or scale X down")
         self._subgradients[new], self._images[new] = subgradient, image
-        self._qp.linear[new] = constant
+        self._qp.linear[new], self._roundings[new] = constant, rounding
         self._qp.gram[new, :new] = self._qp.gram[:new, new] = products
         self._qp.gram[new, new] = max(norm, 0.0)  # rounding may leave a 0 below 0
         self._n_planes += 1
@@ -65,7 +83,7 @@ class CuttingPlanes:
             self._qp.weights[0] = 1.0
             self._rebuild_factor()
 
-    def minimise(self) -> tuple[Iterate, float]:
+    def minimise(self) -> tuple[Iterate, Bound]:
         """Return the minimiser of ``½‖w‖²`` plus the planes, and that minimum, a lower bound."""
         n = self._n_planes
         self._follow_scale()
@@ -77,7 +95,17 @@ class CuttingPlanes:
         dual = -(weights @ self._subgradients[:n])
         scores = -(weights @ self._images[:n])
         half_norm = max(0.5 * float(weights @ self._qp.gram[:n, :n] @ weights), 0.0)
-        return Iterate(dual, scores, half_norm), float(weights @ self._qp.linear[:n]) - half_norm
+        bound = float(weights @ self._qp.linear[:n]) - half_norm
+        return Iterate(dual, scores, half_norm), Bound(bound, self._rounding(weights))
+
+    def _rounding(self, weights: FloatArray) -> float:
+        """Return what the bound of these weights may owe to rounding.
+
+        ``Σ β_k Φᵀg_k`` may be short where its terms are long: what they lose does not cancel.
+        """
+        n = len(weights)
+        reach = float(weights @ np.sqrt(self._qp.gram.diagonal()[:n]))
+        return float(weights @ self._roundings[:n]) + 0.5 * _EPSILON * reach**2
 
     def _active(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._qp.weights[: self._n_planes])
@@ -100,6 +128,7 @@ class CuttingPlanes:
         self._qp = _empty_programme(capacity)
         self._qp.gram[:size, :size] = old.gram[np.ix_(kept, kept)]
         self._qp.linear[:size] = old.linear[kept]
+        self._roundings = np.resize(self._roundings[kept], capacity)
         self._qp.weights[:size] = old.weights[kept]
         self._n_planes = size
         self._rebuild_factor()

@@ -6,13 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dpotrf
 
 from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
-from spark_rank.learners.errors import InvalidDataError
-from spark_rank.learners.kernels import KERNELS, Kernel
+from spark_rank.learners.errors import InvalidDataError, NumericFailureError
+from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 
+# of a kernel matrix, as shares of its greatest entry
 _ASYMMETRY = 1e-8
+_INDEFINITE = 1e-8
 
 KERNEL_PARAMETERS: dict[str, Parameter] = {
     "C": Real("trade-off between fit and norm", above=0.0),
@@ -54,6 +57,7 @@ class KernelMachine(Learner):
     gamma_: float | None
     objective_: float
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows is an error below
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores of the rows of `X`, plus their `offset`.
 
@@ -68,6 +72,8 @@ class KernelMachine(Learner):
         scores += self.intercept_
         if offset is not None:
             scores += check_targets(offset, len(scores), "offset")
+        if not np.isfinite(scores).all():
+            raise NumericFailureError("the scores overflowed: scale the features down")
         return scores
 
     def _kernel_sums(self, X: ArrayLike, alpha: FloatArray) -> FloatArray:
@@ -76,8 +82,15 @@ class KernelMachine(Learner):
             return np.asarray(check_items(X, len(alpha)) @ alpha)
         return self._kernel().sums(check_items(X, self.support_.shape[1]), self.support_, alpha)
 
+    def _width(self, X: FloatArray) -> float | None:
+        """Return γ for these examples, which may decide it; None for kernels without one."""
+        if self.kernel in ("linear", "precomputed"):
+            return None
+        return self.gamma if self.gamma is not None else scale_gamma(X)
+
     def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma_ or 1.0, self.degree, self.coef0, self.rbf_weight)
+        gamma = 1.0 if self.gamma_ is None else self.gamma_
+        return Kernel(self.kernel, gamma, self.degree, self.coef0, self.rbf_weight)
 
 
 def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:
@@ -86,12 +99,29 @@ def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:
 
 
 def check_gram(gram: FloatArray) -> FloatArray:
-    """Return a precomputed training kernel or raise `InvalidDataError`."""
+    """Return a precomputed training kernel or raise `InvalidDataError`: O(m³), one Cholesky.
+
+    What it is on vectors that sum to 0 counts: α is one.
+    """
     if gram.shape[0] != gram.shape[1]:
         raise InvalidDataError(
             f"a precomputed kernel must be square for training, not {gram.shape}: give the kernel "
             "values of every training item with every other"
         )
-    if np.abs(gram - gram.T).max(initial=0.0) > _ASYMMETRY * np.abs(gram).max(initial=0.0):
+    greatest = np.abs(gram).max(initial=0.0)
+    if np.abs(gram - gram.T).max(initial=0.0) > _ASYMMETRY * greatest:
         raise InvalidDataError("the precomputed kernel is not symmetric: give (K + Kᵀ)/2")
+    if greatest > 0.0 and not _is_semi_definite(gram / greatest):
+        raise InvalidDataError(
+            "the precomputed kernel is not positive semi-definite: clip its negative eigenvalues "
+            "to 0"
+        )
     return gram
+
+
+def _is_semi_definite(gram: FloatArray) -> bool:
+    """Return whether no eigenvalue of the centred matrix, of entries up to 1, is below 0."""
+    gram -= gram.mean(axis=0)
+    gram -= gram.mean(axis=1)[:, None]
+    gram.flat[:: len(gram) + 1] += _INDEFINITE
+    return bool(dpotrf(gram, lower=1, overwrite_a=1)[1] == 0)

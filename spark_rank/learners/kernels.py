@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, lower_gaussian
 from spark_rank.learners.base import FloatArray
+from spark_rank.learners.errors import NumericFailureError
+
+_SMALLEST = sys.float_info.min  # of less the reciprocal overflows
+# γ‖x‖² from which Gaussians lose a digit in 1e12
+_FAR = 4096.0
 
 KERNELS = ("linear", "rbf", "poly", "linear+rbf", "precomputed")
+
+
+class _Points(NamedTuple):
+    """Rows and half of their squared norms."""
+
+    rows: FloatArray
+    halves: FloatArray
 
 
 @dataclass(frozen=True)
@@ -28,15 +43,15 @@ class Kernel:
 
     def __call__(self, A: FloatArray, B: FloatArray) -> FloatArray:
         """Return the m×n matrix of kernel values between the rows of A and of B."""
+        if self._is_gaussian:
+            left, right = self._near(A, B)
+            products = left.rows @ right.rows.T
+            gaussian_values(products, left.halves, right.halves, *self._constants())
+            return products
         products = A @ B.T
         if self.name == "linear":
             return products
-        if self.name == "poly":
-            return (self.gamma * products + self.coef0) ** self.degree
-        right = 0.5 * squared_norms(B)
-        left = right if A is B else 0.5 * squared_norms(A)
-        gaussian_values(products, left, right, *self._constants())
-        return products
+        return (self.gamma * products + self.coef0) ** self.degree
 
     def lower(self, X: FloatArray) -> FloatArray:
         """Return the kernel matrix of the rows of X; what is above its diagonal may be anything.
@@ -46,21 +61,38 @@ class Kernel:
         if not self._is_gaussian:
             return self(X, X)
         rows = _plain(X)
+        _, points = self._near(rows, rows)
         gram = np.empty((len(X), len(X)))
-        factor, weight, linear = self._constants()
-        lower_gaussian(rows, 0.5 * squared_norms(rows), factor, weight, linear, gram)
+        lower_gaussian(_plain(points.rows), points.halves, *self._constants(), gram)
         return gram
 
     def sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
         """Return ``Σ_j α_j K(a, b_j)`` for every row a of A."""
         if not self._is_gaussian:
             return np.asarray(self(A, B) @ alpha)
-        left, right = _plain(A), _plain(B)
+        left, right = self._near(_plain(A), _plain(B))
         sums = np.empty(len(A))
-        factor, weight, linear = self._constants()
-        halves = 0.5 * squared_norms(left), 0.5 * squared_norms(right)
-        gaussian_sums(left, right, *halves, factor, weight, linear, _plain(alpha), sums)
+        gaussian_sums(
+            _plain(left.rows), _plain(right.rows), left.halves, right.halves, *self._constants(),
+            _plain(alpha), sums,
+        )  # fmt: skip
         return sums
+
+    def _near(self, A: FloatArray, B: FloatArray) -> tuple[_Points, _Points]:
+        """Return the rows of A and B, moved together to where distances keep their digits.
+
+        ``a·b − ½‖a‖² − ½‖b‖²`` loses as many as the norms are greater than the distances; near
+        the origin that is nothing, and the rows stay as they are. A sum with the linear kernel,
+        which a move would change, stays as it is too.
+        """
+        right = 0.5 * squared_norms(B)
+        reach = 2.0 * self.gamma * float(right.max(initial=0.0))
+        if self.name == "rbf" and _FAR < reach < math.inf:
+            mean = B.mean(axis=0)
+            A, B = (B - mean,) * 2 if A is B else (A - mean, B - mean)
+            right = 0.5 * squared_norms(B)
+        left = right if A is B else 0.5 * squared_norms(A)
+        return _Points(A, left), _Points(B, right)
 
     @property
     def _is_gaussian(self) -> bool:
@@ -87,7 +119,12 @@ def scale_gamma(X: FloatArray) -> float:
     """Return 1 / (d · variance of X): the width when none is given.
 
     The mean squared distance of two rows is about 2·d·variance, so the Gaussian of a typical
-    pair is about e⁻².
+    pair is about e⁻². Features that do not vary, or that there are none of, have width 1.
     """
-    spread = X.shape[1] * float(X.var())
-    return 1.0 / spread if spread > 0.0 else 1.0
+    if X.size == 0:
+        return 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = X.shape[1] * float(X.var())
+    if not math.isfinite(spread):
+        raise NumericFailureError("the variance of X overflowed: scale the features down")
+    return 1.0 / spread if spread >= _SMALLEST else 1.0

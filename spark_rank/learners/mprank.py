@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spark_rank.learners import leave_pair_out, mprank_online
-from spark_rank.learners.base import FloatArray, check_features, check_targets
-from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NumericFailureError
-from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
-from spark_rank.learners.kernels import Kernel, scale_gamma
+from spark_rank.learners.base import FloatArray, check_targets
+from spark_rank.learners.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotFittedError,
+    NumericFailureError,
+)
+from spark_rank.learners.kernel_machine import (
+    KERNEL_PARAMETERS,
+    KernelMachine,
+    check_gram,
+    check_items,
+)
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.ridge import ridge_of, solve_centred, solve_ridge
 
 _PLAIN_PRODUCTS = ("linear", "precomputed")
 _NO_COSTS: FloatArray = np.empty(0)
-_BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training")
+_BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training", "_stream")
 
 
 class MPRank(KernelMachine):
@@ -74,6 +83,9 @@ class MPRank(KernelMachine):
         "n_rounds_",
         "cost_path_",
     )
+    fixed = ("kernel", "gamma", "degree", "coef0", "rbf_weight")
+
+    _stream: mprank_online.Stream | None
 
     def __init__(
         self,
@@ -112,40 +124,57 @@ class MPRank(KernelMachine):
 
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
-        features, targets = self._begin(X, y, offset)
-        self._residuals: FloatArray | None = None
-        self._stream: mprank_online.Stream | None = None
-        if self._is_primal(*features.shape):
-            self._fit_primal(features, targets)
-        elif self.solver == "online":
-            self._fit_online(features, targets)
-        else:
-            self._fit_dual(features, targets)
-        if not math.isfinite(self.objective_):
-            raise NumericFailureError("the solution overflowed: scale the features down")
+        with self._unchanged_by_failure(), np.errstate(over="ignore", invalid="ignore"):
+            self._fit(*self._begin(X, y, offset))
+            self._check_solution()
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn the rows of `X` one by one, after those that came before (§2.5, streaming).
 
         The i-th example of the stream costs one row of kernel values and O(i). One pass comes
-        near the batch solution; `fit` on all examples reaches it.
+        near the batch solution; `fit` on all examples reaches it. With ``gamma=None`` the rows of
+        the first call decide the width. After `fit` a stream begins anew; a model that was read
+        back by `from_params` has no stream to go on with, and says so.
         """
         if self.kernel == "precomputed":
             raise InvalidParameterError("kernel='precomputed' cannot stream: use fit")
-        self._residuals = None
-        stream = getattr(self, "_stream", None)
-        features, targets = self._begin(X, y, offset, fresh=stream is None)
-        if stream is None:
-            if self.kernel != "linear":
-                self.gamma_ = self.gamma if self.gamma is not None else scale_gamma(features)
-            stream = mprank_online.Stream(self._kernel(), features.shape[1])
-        for row, target in zip(features, targets, strict=True):
-            stream.learn(row, target, self._ridge(len(stream) + 1))
-        self._stream = stream
-        self._accept_dual(stream.points(), stream.dual(), stream.intercept(), centred=False)
-        self.objective_ = stream.objective(self._ridge(len(stream)))
+        with self._unchanged_by_failure():
+            self._learn_stream(X, y, offset)
+            self._check_solution()
         return self
+
+    def _fit(self, features: FloatArray, targets: FloatArray) -> None:
+        self._residuals: FloatArray | None = None
+        if self._is_primal(*features.shape):
+            self._fit_primal(features, targets)
+        elif self.solver == "online":
+            self._fit_online(features, targets)
+        else:
+            self._fit_dual(features, targets)
+
+    def _learn_stream(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
+        if hasattr(self, "intercept_") and not hasattr(self, "_stream"):
+            raise NotFittedError("a model that was read back cannot learn on: call fit")
+        begun: mprank_online.Stream | None = getattr(self, "_stream", None)
+        features, targets = self._begin(X, y, offset, stream=begun)
+        if begun is None:
+            stream = mprank_online.Stream(self._kernel(), features.shape[1])
+            self._begun_with = self._fixed_values()
+        else:
+            stream = begun.branch()
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite below
+            for row, target in zip(features, targets, strict=True):
+                stream.learn(row, target, self._ridge(len(stream) + 1))
+            points = stream.points()
+            self._stream, self._residuals = stream, None
+            self._training = (points, stream.targets())
+            self._accept_dual(points, stream.dual(), stream.intercept(), centred=False)
+            self.objective_ = stream.objective(self._ridge(len(stream)))
+
+    def _check_solution(self) -> None:
+        if not math.isfinite(self.objective_):
+            raise NumericFailureError("the solution overflowed: scale the features down")
 
     def training_residuals(self) -> FloatArray | None:
         """Return ``h(x) − y`` of the examples that `fit` was given; they cost nothing.
@@ -179,7 +208,7 @@ class MPRank(KernelMachine):
         cls,
         X: ArrayLike,
         y: ArrayLike,
-        Cs: Sequence[float],
+        Cs: Iterable[float],
         *,
         offset: ArrayLike | None = None,
         **params: Any,
@@ -190,6 +219,8 @@ class MPRank(KernelMachine):
         a C costs one symmetric product, O(m² min(m, d)), in single precision where that moves the
         leave-pair-out error by less than a share of 1e-5.
         """
+        if not isinstance(Cs, Iterable):
+            raise InvalidParameterError(f"Cs={Cs!r} is not allowed: give a list of values of C")
         models = [cls(C, **params) for C in Cs]
         if not models:
             raise InvalidParameterError("Cs is empty: give at least one value of C")
@@ -207,31 +238,46 @@ class MPRank(KernelMachine):
             dual, intercept = found.dual[position], found.intercepts[position]
             model._accept_dual(features, dual, intercept, centred=not primal)
             model.objective_ = float(found.objectives[position])
-        return MPRankPath(np.array(Cs, float), found.objectives, found.errors, tuple(models))
+        return MPRankPath(
+            np.array([model.C for model in models], float),
+            found.objectives,
+            found.errors,
+            tuple(models),
+        )
 
     def _begin(
-        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None, *, fresh: bool = True
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None,
+        *,
+        stream: mprank_online.Stream | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Check everything, remember the ratings' range, and return features and targets."""
+        """Check everything, remember the ratings' range, and return features and targets.
+
+        They are copies, and the model's own.
+        """
         self.check_parameters()
-        features = check_features(X)
+        features = check_items(X, None if stream is None else stream.width).copy()
         ratings = check_targets(y, len(features))
-        targets = ratings
-        if offset is not None:
-            targets = ratings - check_targets(offset, len(features), "offset")
+        known = 0.0 if offset is None else check_targets(offset, len(features), "offset")
         lowest, highest = float(ratings.min()), float(ratings.max())
-        if fresh:
-            self.gamma_, self.n_rounds_, self.cost_path_ = None, 0, _NO_COSTS
+        if stream is None:
+            if self.kernel == "precomputed":
+                check_gram(features)
+            self.gamma_, self.n_rounds_, self.cost_path_ = self._width(features), 0, _NO_COSTS
             self.y_min_, self.y_max_ = lowest, highest
         else:
+            self._check_unchanged()
             self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
-        self._training = (features, targets)
-        return features, targets
+        self._stream = stream
+        self._training = (features, ratings - known)
+        return self._training
 
     def _is_primal(self, m: int, d: int) -> bool:
         if self.kernel != "linear" or self.solver in ("dual", "online"):
             return False
-        return self.solver == "primal" or d < m
+        return d > 0 and (self.solver == "primal" or d < m)
 
     def _ridge(self, m: int) -> float:
         """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m; and growth."""
@@ -240,20 +286,15 @@ class MPRank(KernelMachine):
     def _gram(self, X: FloatArray) -> FloatArray:
         """Return the m×m kernel matrix; linear features are centred first, for their digits."""
         if self.kernel == "precomputed":
-            return check_gram(X).copy()
+            return X.copy()
         if self.kernel == "linear":
             points = X - X.mean(axis=0)
             return points @ points.T
-        return self._width(X)(X, X)
+        return self._kernel()(X, X)
 
     def _lower_gram(self, X: FloatArray) -> FloatArray:
         """Return the same but for what is above the diagonal."""
-        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._width(X).lower(X)
-
-    def _width(self, X: FloatArray) -> Kernel:
-        """Return the kernel for these examples, which may decide its width."""
-        self.gamma_ = self.gamma if self.gamma is not None else scale_gamma(X)
-        return self._kernel()
+        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._kernel().lower(X)
 
     def _fit_primal(self, X: FloatArray, y: FloatArray) -> None:
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
@@ -301,4 +342,4 @@ class MPRank(KernelMachine):
             self.coef_ = (X - mean).T @ alpha
             self.intercept_ -= float(mean @ self.coef_) if centred else 0.0
         elif self.kernel != "precomputed":
-            self.support_ = X.copy()
+            self.support_ = X

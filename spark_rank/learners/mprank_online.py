@@ -9,6 +9,8 @@ m/(2C) the paper's update ``α_i += η [2(ỹ_i − Σ_j α_j K̃_ij) − (m/C) 
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numba import njit
 
@@ -79,6 +81,20 @@ class Stream:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def width(self) -> int:
+        """The number of features of an example."""
+        return self._rows.shape[1]
+
+    def branch(self) -> Stream:
+        """Return a stream that goes on from here; this one stays as it is, for want of success.
+
+        Rows are shared: what one writes behind its end the other does not read.
+        """
+        branch = copy(self)
+        branch._vectors = self._vectors.copy()
+        return branch
+
     def learn(self, row: FloatArray, target: float, ridge: float) -> None:
         """Take one example in and do its coordinate step."""
         self._make_room()
@@ -104,6 +120,10 @@ class Stream:
     def points(self) -> FloatArray:
         """Return the examples so far."""
         return self._rows[: self._size].copy()
+
+    def targets(self) -> FloatArray:
+        """Return their targets."""
+        return self._vectors[2, : self._size].copy()
 
     def dual(self) -> FloatArray:
         """Return the coefficients of the uncentred kernel; they sum to 0."""

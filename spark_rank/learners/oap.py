@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from spark_rank.learners._online import IntArray, Rule, rank_sums
 from spark_rank.learners.base import FloatArray, check_ranks
 from spark_rank.learners.errors import InvalidDataError, NotFittedError
-from spark_rank.learners.oap_members import Design, MemberGroup, PartialSums
+from spark_rank.learners.oap_members import Design, MemberGroup, PartialSums, digest
 from spark_rank.learners.online import (
     OnlineLearner,
     check_examples,
@@ -81,6 +81,7 @@ class OAP(OnlineLearner):
     }
     state = ("n_rounds_", "total_loss_")
     fixed = ("n_ranks", "n_members", "tau", "combine", "sampling", "seed", "problem")
+    learned_privately = ("_group",)
     epochs = 1
 
     def __init__(
@@ -126,6 +127,7 @@ class OAP(OnlineLearner):
         if resume is None:
             end = self.n_members if last is None else last
             resume = MemberGroup.start(self._design(), first, end, features.shape[1])
+        self._check_design(resume.design)
         return resume.learn(features, ranks)
 
     def combine_groups(self, groups: Sequence[MemberGroup], y: ArrayLike) -> Self:
@@ -152,6 +154,8 @@ class OAP(OnlineLearner):
                 f"the sums are over {sums.n_members} members, not over all {self.n_members}"
             )
         ranks = check_ranks(y, len(sums.ranks), self.n_ranks)
+        if sums.origin is not None:
+            self._check_origin(*sums.origin, ranks)
         if sums.first_round == 0:
             self._reset()
         if sums.first_round != self._learned("n_rounds_"):
@@ -196,6 +200,18 @@ class OAP(OnlineLearner):
         return Design(
             self.n_ranks, self.n_members, self.tau, self.sampling, self.seed, self.problem
         )
+
+    def _check_origin(self, design: Design, seen: bytes, ranks: IntArray) -> None:
+        """Raise `InvalidDataError` unless this ensemble's members learned from these ranks."""
+        self._check_design(design)
+        if seen != digest(ranks):
+            raise InvalidDataError("the members learned from other ranks: give the same y")
+
+    def _check_design(self, design: Design) -> None:
+        if design != self._design():
+            raise InvalidDataError(
+                f"the members are of another ensemble, {design}: this one is {self._design()}"
+            )
 
     def _start(self, n_features: int) -> None:
         self._group = MemberGroup.start(self._design(), 0, self.n_members, n_features)

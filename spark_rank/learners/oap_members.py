@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -48,15 +49,21 @@ class PartialSums:
     ranks: IntArray  # T: predicted ranks
     votes: IntArray  # T: rounds ranked correctly so far
     voted_ranks: IntArray  # T: votes × predicted ranks
+    # the members' design, and a digest of the T ranks; None if whoever adds the sums knows both
+    origin: tuple[Design, bytes] | None = None
 
     def __add__(self, other: PartialSums) -> PartialSums:
         """Return the sums over both groups of members."""
         fixed = ("first_round", "coef_steps", "steps")
-        if any(not np.array_equal(getattr(self, name), getattr(other, name)) for name in fixed):
+        unlike = any(
+            not np.array_equal(getattr(self, name), getattr(other, name)) for name in fixed
+        )
+        if unlike or self.origin != other.origin:
             raise InvalidDataError(
-                "these sums are of different sequences: add those of one problem's members only"
+                "these sums are of different sequences or ensembles: add those of one ensemble's "
+                "members on one problem only"
             )
-        names = [field.name for field in fields(self) if field.name not in fixed]
+        names = [field.name for field in fields(self) if field.name not in (*fixed, "origin")]
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
     def mean_rule(self) -> tuple[FloatArray, FloatArray]:
@@ -95,6 +102,7 @@ class MemberGroup:
     energy: FloatArray  # 1 number, and d: what bounds every member, see `_oap`
     column_sums: FloatArray
     rounds: RoundSums  # of the rounds learned by the last call of `learn`
+    seen: bytes  # digest of their ranks
 
     @classmethod
     def start(cls, design: Design, first: int, last: int, n_features: int) -> Self:
@@ -117,6 +125,7 @@ class MemberGroup:
             energy=np.zeros(1),
             column_sums=np.zeros(n_features),
             rounds=_room_for_sums(0, design.n_ranks - 1),
+            seen=digest(np.empty(0, dtype=np.int64)),
         )
 
     @classmethod
@@ -143,13 +152,16 @@ class MemberGroup:
         if not np.isfinite(task.energy).all():
             raise NumericFailureError("the scores may overflow: scale the features down")
         moved = {name: getattr(task, name) for name in _MOVED}
-        return replace(self, n_rounds=self.n_rounds + len(X), rounds=rounds, **moved)
+        return replace(
+            self, n_rounds=self.n_rounds + len(X), rounds=rounds, seen=digest(ranks), **moved
+        )
 
     def sums(self) -> PartialSums:
         """Return the sums over these members: their rules now, and the rounds last learned."""
         steps = self._coef_steps()
         return PartialSums(
             n_members=len(self.coef),
+            origin=(self.design, self.seen),
             first_round=self.n_rounds - len(self.rounds.scores),
             coef=np.trunc(self.coef / steps).astype(np.int64).sum(axis=0),
             coef_steps=steps,
@@ -180,6 +192,11 @@ class MemberGroup:
 
 _MEMBERS = ("coef", "thresholds", "correct", "presented", "updates")
 _MOVED = (*_MEMBERS, "energy", "column_sums")
+
+
+def digest(ranks: IntArray) -> bytes:
+    """Return what tells the ranks of a sequence from those of another one."""
+    return blake2b(np.ascontiguousarray(ranks).data, digest_size=16).digest()
 
 
 def _room_for_sums(n_rounds: int, n_thresholds: int) -> RoundSums:

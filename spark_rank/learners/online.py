@@ -9,11 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.learners._online import OK, IntArray, row_scores
 from spark_rank.learners.base import FloatArray, Learner, check_features, check_ranks
-from spark_rank.learners.errors import (
-    InvalidDataError,
-    InvalidParameterError,
-    NumericFailureError,
-)
+from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -28,7 +24,9 @@ class OnlineLearner(Learner):
     on_rating_scale: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = True
 
-    fixed: ClassVar[tuple[str, ...]] = ("n_ranks",)  # cannot change between two partial_fits
+    fixed: ClassVar[tuple[str, ...]] = ("n_ranks",)
+    # what is learned beside the attributes that end in _
+    learned_privately: ClassVar[tuple[str, ...]] = ()
     n_ranks: int
     epochs: int
     n_rounds_: int
@@ -84,21 +82,12 @@ class OnlineLearner(Learner):
         return int(self._learned("coef_").shape[-1])
 
     def _reset(self) -> None:
-        """Forget everything but the hyper-parameters."""
-        for name in set(vars(self)) - set(self.parameters):
-            delattr(self, name)
+        """Forget everything that was learned; attributes of other tools are theirs."""
+        for name in [*vars(self)]:
+            if name.endswith("_") or name in self.learned_privately:
+                delattr(self, name)
         self.n_rounds_, self.total_loss_ = 0, 0
         self._begun_with = self._fixed_values()
-
-    def _fixed_values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.fixed}
-
-    def _check_unchanged(self) -> None:
-        for name, begun_with in self._begun_with.items():
-            if getattr(self, name) != begun_with:
-                raise InvalidParameterError(
-                    f"{name} was {begun_with!r} when learning began: call fit to start anew"
-                )
 
     def _one_pass(self, X: FloatArray, ranks: IntArray) -> None:
         self._count(self._learn(X, ranks))

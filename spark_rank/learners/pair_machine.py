@@ -9,18 +9,19 @@ import numpy as np
 from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.bundle import GramProduct, Plane, Solution, minimise
-from spark_rank.learners.errors import InvalidDataError, NumericFailureError
+from spark_rank.learners.errors import NumericFailureError
 from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
-from spark_rank.learners.kernels import scale_gamma
 from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
 
 HingeSum = InsensitiveLoss | HingeLoss
 
-_INDEFINITE = 1e-8
 _FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
 _SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
 _FIRST_ROUNDS = 12
+_SPANNED = 512  # items up to which features that span them are found where rounding is great
+_NOISE = 1e-14  # eigenvalues below this share of the greatest, an item, are rounding
+_LOST = 0.9  # a gap like this, and no round that lessens it: the model may be anything
 _FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
 
 
@@ -29,10 +30,11 @@ class PairMachine(KernelMachine):
 
     Linear kernel, few features or few items: a smoothing Newton method for w, see
     `_smooth_newton`; where rounding stops it short of the tolerance, the bundle method goes on
-    from its last plane. Otherwise the bundle method. For the linear kernel with d < m its product
-    with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m kernel matrix is held
-    and a product is O(m²). A pair loss is blind to a constant, so α sums to 0 and features may be
-    centred.
+    from its last plane. Otherwise the bundle method; where rounding stops it under a kernel, and
+    there are not too many items, Newton's method on coordinates of the items. For the linear kernel
+    with d < m its product with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m
+    kernel matrix is held and a product is O(m²). A pair loss is blind to a constant, so α sums to 0
+    and features may be centred.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -94,14 +96,34 @@ class PairMachine(KernelMachine):
 
     def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
         precomputed = self.kernel == "precomputed"
-        self.gamma_ = None if precomputed else self.gamma or scale_gamma(X)
+        self.gamma_ = self._width(X)
         gram = check_gram(X) if precomputed else self._kernel()(X, X)
-        product = _checked_product(gram) if precomputed else lambda g: gram @ g
-        solution = self._solve(loss, product, len(X), self.max_iter)
+        solution = self._minimise_kernel(gram, loss)
         self.coef_ = None
         self.dual_coef_ = solution.dual
         self.support_ = None if precomputed else X.copy()
         return solution, float(gram.mean(axis=0) @ solution.dual)
+
+    def _minimise_kernel(self, gram: FloatArray, loss: HingeSum) -> Solution:
+        """Return the bundle method's solution; where rounding stopped it, the better of two.
+
+        The second is Newton's method on features that span the items, of which no two are nearly
+        the same: it computes its bounds afresh in every round, and loses fewer digits.
+        """
+        first = self._solve(loss, lambda g: gram @ g, len(gram), self.max_iter)
+        left = self.max_iter - first.n_iter
+        if first.converged or left == 0:
+            return first
+        second = None
+        if len(gram) <= _SPANNED and loss.n_groups <= _FEW_GROUPS:
+            second = _minimise_in_kernel_span(gram, loss, float(self.tol), left)
+        rounds = first.n_iter + (second.n_iter if second else 0)
+        best = second if second and second.gap < first.gap else first
+        if best.gap > _LOST:
+            raise NumericFailureError(
+                "rounding leaves nothing of the solution: lower C, or scale X down"
+            )
+        return best._replace(n_iter=rounds)
 
     def _solve(
         self,
@@ -131,6 +153,30 @@ def _minimise_in_span(
     return near
 
 
+def _minimise_in_kernel_span(
+    gram: FloatArray, loss: HingeSum, tol: float, max_iter: int
+) -> Solution | None:
+    """Run Newton's method on coordinates of the items, from the centred kernel matrix: O(m³).
+
+    None if that overflows, or the kernel is none.
+    """
+    centred = gram - gram.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(centred)
+    kept = values > _NOISE * len(gram) * values[-1]
+    lengths = np.sqrt(values[kept])
+    features = np.ascontiguousarray(vectors[:, kept] * lengths)
+    near = minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    if not np.isfinite(near.objective):
+        return None
+    dual = vectors[:, kept] @ (near.coef / lengths)
+    dual -= dual.mean()
+    scores = gram @ dual
+    objective = 0.5 * float(dual @ scores) + loss(scores)[0]
+    gap = max(1.0 - near.objective * (1.0 - near.gap) / objective, 0.0)
+    return Solution(dual, scores, objective, gap, near.n_iter, gap <= tol)
+
+
 def _check_finite(solution: Solution | NewtonSolution) -> None:
     if not np.isfinite(solution.objective):
         raise NumericFailureError("the solution overflowed: lower C, or scale X down")
@@ -141,19 +187,3 @@ def _linear_product(features: FloatArray) -> GramProduct:
         return lambda g: features @ (g @ features)
     gram = features @ features.T
     return lambda g: gram @ g
-
-
-def _checked_product(gram: FloatArray) -> GramProduct:
-    """Return g ↦ Kg, which raises `InvalidDataError` when it meets a g with gᵀKg < 0."""
-    limit = -_INDEFINITE * np.abs(gram).max(initial=0.0)
-
-    def product(vector: FloatArray) -> FloatArray:
-        image = gram @ vector
-        if vector @ image < limit * (vector @ vector):
-            raise InvalidDataError(
-                "the precomputed kernel is not positive semi-definite: clip its negative "
-                "eigenvalues to 0"
-            )
-        return image
-
-    return product

@@ -11,7 +11,14 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from spark_rank.learners.errors import InvalidParameterError
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar of NumPy's as Python's, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Real(Parameter):
         return " ".join(["a number", " and ".join(words)]).strip()
 
     def _accepts(self, value: Any) -> bool:
+        value = plain(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
         return (
@@ -74,6 +82,7 @@ class Integer(Parameter):
         return f"a whole number of at least {self.at_least}"
 
     def _accepts(self, value: Any) -> bool:
+        value = plain(value)
         whole = isinstance(value, int) and not isinstance(value, bool)
         return whole and value >= self.at_least
 
@@ -90,4 +99,5 @@ class Choice(Parameter):
 
     def _accepts(self, value: Any) -> bool:
         # bool first: True == 1 must not pass for the option 1
+        value = plain(value)
         return not isinstance(value, bool) and value in self.options

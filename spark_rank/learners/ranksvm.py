@@ -39,8 +39,9 @@ class RankSVM(PairMachine):
     objective_ : the objective reached.
     duality_gap_ : certified bound of ``(objective_ − minimum) / objective_``.
     n_iter_ : rounds done.
-    converged_ : False if `max_iter` came before `tol`; the model is then the best one found, and
-        `duality_gap_` says how far from the optimum it may be.
+    converged_ : False if `max_iter` or rounding came before `tol`; the model is then the best one
+        found, and `duality_gap_` says how far from the optimum it may be. Where rounding leaves
+        nothing of the optimum, that is an error.
 
     Notes
     -----
@@ -84,10 +85,14 @@ class RankSVM(PairMachine):
 
         With an `offset` the scores are ``offset + w·Φ(x)``, in the margins too.
         """
+        with self._unchanged_by_failure():
+            self._fit(X, y, offset)
+        return self
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         self.check_parameters()
         features = check_items(X)
         targets = check_targets(y, len(features))
         shift = None if offset is None else check_targets(offset, len(features), "offset")
         self._fit_machine(features, HingeLoss(targets, weight=self.C, offset=shift))
         self.intercept_ = 0.0
-        return self

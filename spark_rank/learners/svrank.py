@@ -44,8 +44,9 @@ class SVRank(PairMachine):
     objective_ : the objective reached.
     duality_gap_ : certified bound of ``(objective_ − minimum) / objective_``.
     n_iter_ : rounds done.
-    converged_ : False if `max_iter` came before `tol`; the model is then the best one found, and
-        `duality_gap_` says how far from the optimum it may be.
+    converged_ : False if `max_iter` or rounding came before `tol`; the model is then the best one
+        found, and `duality_gap_` says how far from the optimum it may be. Where rounding leaves
+        nothing of the optimum, that is an error.
 
     Notes
     -----
@@ -92,6 +93,11 @@ class SVRank(PairMachine):
 
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> SVRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
+        with self._unchanged_by_failure():
+            self._fit(X, y, offset)
+        return self
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         self.check_parameters()
         features = check_items(X)
         targets = check_targets(y, len(features))
@@ -106,7 +112,6 @@ class SVRank(PairMachine):
         )
         self.intercept_ = mean - self._fit_machine(features, loss)
         self.objective_ *= 2.0
-        return self
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, cut to the range of the ratings that were learned from."""

@@ -267,6 +267,22 @@ def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
     assert row_of(rows, user, "item_offset")["weights"] is None
 
 
+@pytest.mark.parametrize("learner", ["svrank", "ranksvm"])
+def test_who_did_not_converge_says_so(learner: str) -> None:
+    options = {"C": 100.0, "kernel": "rbf"}
+    hasty = LearnerSpec("hasty", learner, item_offset=True, params={**options, "max_iter": 2})
+    patient = LearnerSpec("patient", learner, item_offset=True, params=options)
+    job = LearnJob(FILES, (hasty, patient), {}, min_ratings=2, margin=1.0, limits=LIMITS)
+    (out,) = learn_batches(iter([batch(USERS[3:])]), job, lambda files: FEATURES)
+    rows = out.to_pylist()
+    row = row_of(rows, 3, "hasty")
+    assert (row["status"], row["reason"]) == ("approximated", "not_converged")
+    assert "after 2 rounds" in row["detail"]
+    assert row["test_scores"] is not None
+    row = row_of(rows, 3, "patient")
+    assert (row["status"], row["reason"], row["detail"]) == ("learned", None, None)
+
+
 def test_the_fallback_of_a_learner_of_ranks_has_ranks() -> None:
     spec = LearnerSpec("ranks", "prank", item_offset=False)
     job = LearnJob(FILES, (spec,), {}, min_ratings=10, margin=1.0, limits=LIMITS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
+from spark_rank.learners import MPRank, RankSVM, SVRank
 from spark_rank.learners.kernels import Kernel, scale_gamma
 
 A = np.random.default_rng(0).normal(size=(6, 4))
@@ -68,3 +71,15 @@ def test_a_point_is_at_distance_zero_from_itself() -> None:
 def test_the_default_width_follows_the_spread() -> None:
     assert_allclose(scale_gamma(A), 1.0 / (4 * A.var()))
     assert scale_gamma(np.ones((3, 2))) == 1.0
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("learner", [MPRank, SVRank, RankSVM])
+def test_gaussians_know_distances_only(shift: float, learner: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 4)) + shift, rng.normal(size=(9, 4)) + shift
+    y = rng.integers(1, 6, 60).astype(float)
+    far = learner(kernel="rbf", gamma=0.25).fit(X, y).decision_function(new)
+    # the same distances to the last bit: differences of neighbours in floating point are exact
+    near = learner(kernel="rbf", gamma=0.25).fit(X - shift, y).decision_function(new - shift)
+    assert_allclose(far, near, atol=1e-6 * np.ptp(near))

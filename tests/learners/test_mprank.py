@@ -268,3 +268,55 @@ def test_residuals_of_the_examples_follow_from_the_solution(kernel: str, m: int)
     # what does not solve the problem exactly has none
     assert model.partial_fit(X, y, offset=offset).training_residuals() is None
     assert MPRank(2.0, solver="online").fit(X, y).training_residuals() is None
+
+
+@pytest.mark.parametrize("options", KERNELS)
+def test_a_failed_fit_leaves_the_model_as_it_was(options: dict[str, Any]) -> None:
+    X, y, new = sample()
+    options = {**options, "gamma": None}
+    model = MPRank(**options).fit(X, y)
+    before, error = model.decision_function(new), model.leave_pair_out()
+    for features, ratings in ((X * 1e200, y), (X, np.full(len(y), np.nan))):
+        with pytest.raises((InvalidDataError, NumericFailureError)):
+            model.fit(features, ratings)
+        np.testing.assert_array_equal(model.decision_function(new), before)
+        assert model.leave_pair_out() == error
+
+
+@pytest.mark.parametrize("options", KERNELS)
+def test_the_callers_arrays_may_change_after_fit(options: dict[str, Any]) -> None:
+    X, y, new = sample()
+    model = MPRank(**options).fit(X, y)
+    before = model.leave_pair_out(), model.decision_function(new)
+    X *= -2.0
+    y[:] = 1.0
+    assert model.leave_pair_out() == before[0]
+    np.testing.assert_array_equal(model.decision_function(new), before[1])
+
+
+@pytest.mark.parametrize("options", KERNELS)
+@pytest.mark.parametrize("solver", ["auto", "online"])
+def test_the_memory_layout_changes_no_bit(options: dict[str, Any], solver: str) -> None:
+    X, y, new = sample(31, 7)
+    new = X[:5] + 0.1
+    rows = MPRank(solver=solver, **options).fit(X, y)
+    columns = MPRank(solver=solver, **options).fit(np.asfortranarray(X), y)
+    np.testing.assert_array_equal(rows.decision_function(new), columns.decision_function(new))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.0 / 30.0])
+def test_an_indefinite_kernel_is_refused_by_every_way_of_solving(scale: float) -> None:
+    gram, y = scale * np.diag([-30.0, 30.0, 30.0, 30.0]), [1.0, 2.0, 4.0, 5.0]
+    for C in (0.1, 10.0):
+        for solver in ("auto", "dual", "online"):
+            with pytest.raises(InvalidDataError, match="positive semi-definite"):
+                MPRank(C, kernel="precomputed", solver=solver).fit(gram, y)
+        with pytest.raises(InvalidDataError, match="positive semi-definite"):
+            MPRank.path(gram, y, [C], kernel="precomputed")
+
+
+def test_features_without_columns_or_spread_give_the_constant_without_a_warning() -> None:
+    for X in (np.empty((3, 0)), np.full((3, 2), 1e-200) * [[1.0], [2.0], [4.0]]):
+        for kernel in ("linear", "rbf", "poly"):
+            model = MPRank(kernel=kernel).fit(X, [1.0, 2.0, 6.0])
+            assert_allclose(model.decision_function(X), 3.0)

@@ -9,7 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from spark_rank.learners import MPRank
-from spark_rank.learners.errors import InvalidParameterError, NumericFailureError
+from spark_rank.learners.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotFittedError,
+    NumericFailureError,
+)
 
 KERNELS: list[dict[str, Any]] = [
     {"kernel": "linear"},
@@ -143,3 +148,73 @@ def test_fit_forgets_the_stream() -> None:
 def test_a_precomputed_kernel_cannot_stream() -> None:
     with pytest.raises(InvalidParameterError, match="cannot stream: use fit"):
         MPRank(kernel="precomputed").partial_fit([[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("options", [{"kernel": "linear"}, {"kernel": "rbf"}])
+def test_leave_pair_out_of_a_stream_is_that_of_all_its_examples(options: dict[str, Any]) -> None:
+    X, y, new = sample(20)
+    offset = np.linspace(-1.0, 1.0, 20)
+    model = MPRank(2.0, **options)
+    model.partial_fit(X[:8], y[:8], offset[:8]).partial_fit(X[8:], y[8:], offset[8:])
+    before = model.decision_function(new)
+    batch = MPRank(2.0, **options, gamma=model.gamma_).fit(X, y, offset)
+    assert_allclose(model.leave_pair_out(), batch.leave_pair_out(), rtol=1e-9)
+    np.testing.assert_array_equal(model.decision_function(new), before)
+
+
+def test_the_first_rows_of_a_stream_decide_its_width() -> None:
+    X, y, _ = sample()
+    model = MPRank(kernel="rbf").partial_fit(X[:5], y[:5])
+    assert model.gamma_ == MPRank(kernel="rbf").fit(X[:5], y[:5]).gamma_
+    assert model.gamma_ == model.partial_fit(X[5:], y[5:]).gamma_
+
+
+@pytest.mark.parametrize("options", KERNELS[::2])
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        (np.full((2, 5), 1e200) * [[1.0], [-1.0]], "scale the features down"),
+        (np.ones((2, 1)), "1 features, the learner was fitted on 5"),
+        (np.ones((2, 2)), "2 features, the learner was fitted on 5"),
+        (np.full((2, 5), np.nan), "NaN"),
+    ],
+)
+def test_what_a_stream_cannot_learn_leaves_it_as_it_was(
+    features: np.ndarray, words: str, options: dict[str, Any]
+) -> None:
+    X, y, new = sample()
+    model = MPRank(**options).partial_fit(X[:9], y[:9])
+    with pytest.raises((InvalidDataError, NumericFailureError), match=words):
+        model.partial_fit(features, [1.0, 5.0])
+    undisturbed = MPRank(**options).partial_fit(X[:9], y[:9]).partial_fit(X[9:], y[9:])
+    after = model.partial_fit(X[9:], y[9:]).decision_function(new)
+    np.testing.assert_array_equal(after, undisturbed.decision_function(new))
+
+
+def test_a_stream_that_overflows_from_the_start_is_an_error() -> None:
+    X, y, new = sample()
+    for kernel in ("linear", "rbf", "poly"):
+        model = MPRank(kernel=kernel)
+        with pytest.raises(NumericFailureError, match="scale the features down"):
+            model.partial_fit(X * 1e200, y)
+        with pytest.raises(NotFittedError):
+            model.decision_function(new)
+
+
+def test_a_model_read_back_scores_but_cannot_stream_on() -> None:
+    X, y, new = sample()
+    stream = MPRank(kernel="rbf").partial_fit(X, y)
+    again = MPRank.from_params(stream.to_params())
+    np.testing.assert_array_equal(again.decision_function(new), stream.decision_function(new))
+    with pytest.raises(NotFittedError, match="call fit"):
+        again.partial_fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(new), stream.decision_function(new))
+
+
+@pytest.mark.parametrize("changed", [{"kernel": "rbf"}, {"gamma": 2.0}, {"degree": 3}])
+def test_a_stream_keeps_the_kernel_it_began_with(changed: dict[str, Any]) -> None:
+    X, y, _ = sample()
+    model = MPRank().partial_fit(X, y).set_params(**changed)
+    with pytest.raises(InvalidParameterError, match="when learning began"):
+        model.partial_fit(X, y)
+    assert model.fit(X, y).partial_fit(X, y) is model

@@ -478,6 +478,38 @@ def test_sums_of_different_sequences_do_not_add() -> None:
         one + other
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"seed": 1}, {"tau": 0.5}, {"sampling": "poisson"}, {"problem": 7}, {"n_ranks": 6}],
+)
+def test_members_of_another_ensemble_are_refused(other: dict[str, Any]) -> None:
+    X, y = half_integer_problem(15)
+    ensemble = OAP(5, n_members=4)
+    foreign = OAP(**{"n_ranks": 5, "n_members": 4, **other})  # type: ignore[arg-type]
+    low, high = (ensemble.train_members(X, y, first=f, last=f + 2) for f in (0, 2))
+    strange = foreign.train_members(X, y, first=2, last=4)
+    with pytest.raises(InvalidDataError, match="different sequences or ensembles"):
+        ensemble.combine_groups([low, strange], y)
+    for refused in (
+        lambda: foreign.combine_groups([low, high], y),
+        lambda: foreign.combine_sums(low.sums() + high.sums(), y),
+        lambda: foreign.train_members(X, y, resume=low),
+    ):
+        with pytest.raises(InvalidDataError, match="another ensemble"):
+            refused()
+
+
+def test_members_that_learned_from_other_ranks_are_refused() -> None:
+    X, y = half_integer_problem(16)
+    ensemble = OAP(5, n_members=4)
+    groups = [ensemble.train_members(X, y, first=f, last=f + 2) for f in (0, 2)]
+    with pytest.raises(InvalidDataError, match="other ranks"):
+        ensemble.combine_groups(groups, y[::-1])
+    groups[1] = ensemble.train_members(X, 6 - y, first=2, last=4)
+    with pytest.raises(InvalidDataError, match="different sequences"):
+        ensemble.combine_groups(groups, y)
+
+
 def test_parts_must_come_in_their_order() -> None:
     X, y = half_integer_problem(14)
     ensemble = OAP(5, n_members=2)

@@ -165,6 +165,20 @@ def test_nearly_hard_margins_converge(kernel: str, rng: np.random.Generator) -> 
     assert short <= 3
 
 
+@pytest.mark.parametrize("C", [1.0, 1e3])
+def test_great_kernel_values_are_learned_from(C: float, rng: np.random.Generator) -> None:
+    """More polynomial features than items: all pairs can be put in order, by the margin."""
+    X, y = 2.0 * rng.normal(size=(150, 10)), rng.integers(1, 6, 150).astype(float)
+    learner = RankSVM(C, kernel="poly", degree=3, gamma=1.0).fit(X, y)
+    assert learner.converged_
+    scores = learner.decision_function(X)
+    assert misranked_pairs(scores, y.astype(np.int64), 6) == 0
+    dual = learner.dual_coef_
+    assert dual is not None
+    norm = float(dual @ learner._kernel()(X, X) @ dual)
+    assert_allclose(learner.objective_, explicit_objective(scores, norm, y, C), rtol=1e-6)
+
+
 def test_only_the_order_of_ratings_counts(rng: np.random.Generator) -> None:
     X, y = ratings(rng, 40, 3)
     one, other = RankSVM(0.1).fit(X, y), RankSVM(0.1).fit(X, np.exp(y) - 100.0)

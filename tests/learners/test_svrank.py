@@ -394,6 +394,42 @@ def test_extreme_trade_offs_converge(C: float, kernel: str, rng: np.random.Gener
         assert SVRank(C, kernel=kernel, power=power).fit(X, y).converged_
 
 
+@pytest.mark.parametrize(
+    ("scale", "options"),
+    [
+        (100.0, {"C": 1e4, "kernel": "poly", "gamma": 1.0, "degree": 3}),
+        (1.0, {"C": 1e6, "kernel": "rbf"}),
+        (1.0, {"C": 1e16, "kernel": "rbf"}),
+    ],
+)
+def test_no_point_is_better_than_what_is_certified(scale: float, options: dict[str, Any]) -> None:
+    """Rounding of great kernel values or a great C must not pass for a certificate."""
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.normal(size=(40, 4)), rng.integers(1, 6, 40).astype(float)
+    learner = SVRank(**options).fit(X, y)
+    K = learner._kernel()(X, X)
+
+    def objective(dual: Floats) -> float:
+        return explicit_objective(K @ dual - y, float(dual @ K @ dual), learner)
+
+    assert learner.dual_coef_ is not None
+    assert_allclose(learner.objective_, objective(learner.dual_coef_), rtol=1e-6)
+    least = learner.objective_ * (1.0 - learner.duality_gap_)
+    kernel = {name: value for name, value in options.items() if name != "C"}
+    peers = MPRank.path(X, y, [1e-2 * learner.C, learner.C], **kernel)
+    for peer in peers.models:
+        assert peer.dual_coef_ is not None
+        assert objective(peer.dual_coef_) >= least
+    assert learner.converged_
+
+
+def test_where_rounding_leaves_nothing_it_is_said() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)), rng.integers(1, 6, 40).astype(float)
+    with pytest.raises(NumericFailureError, match="lower C"):
+        SVRank(1e20, kernel="rbf").fit(X, y)
+
+
 def test_no_pairs_in_memory(rng: np.random.Generator) -> None:
     X, y = ratings(rng, 4000, 5)
     SVRank(10.0).fit(X[:50], y[:50])
