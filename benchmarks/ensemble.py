@@ -37,6 +37,7 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, PRank
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.member_draws import cumulative_counts, member_keys, presentations
@@ -199,8 +200,7 @@ def task_seconds(spark: SparkSession, folder: Path, settings: EnsembleConfig) ->
         config = Config(ensemble=settings)
         run = Run(spark, str(folder), "speed")
         source = sequence_source(config, run, Path(files))
-        for file in source.files:
-            spark.sparkContext.addFile((Path(files) / file.name).as_uri())
+        distribute_local(spark, Path(files), source.files)
         job = sequence_job(config, source)
         began = time.perf_counter()
         found = sequence_models(spark, job, settings.groups)

@@ -36,6 +36,7 @@ from spark_rank.engine.sequences import SequenceJob, SequenceSpec, View
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import RIVALS
 from spark_rank.stages.ensemble_sources import Source, sequence_source
 from spark_rank.stages.ensemble_tables import (
@@ -57,12 +58,11 @@ def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageRe
     """Learn the ensembles on one sequence, and their rivals beside them."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         source = sequence_source(config, run, Path(folder))
-        for file in source.files:
-            spark.sparkContext.addFile((Path(folder) / file.name).as_uri())
-        job = sequence_job(config, source)
-        results = sequence_models(spark, job, config.ensemble.groups)
-        results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
-        rivals = _rivals(spark, job)
+        distribute_local(spark, Path(folder), source.files)
+    job = sequence_job(config, source)
+    results = sequence_models(spark, job, config.ensemble.groups)
+    results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
+    rivals = _rivals(spark, job)
     found = spark.read.parquet(run.scratch_path(_SCRATCH))
     names = [column.name for column in OUTCOME]
     outcomes = _outcomes(job, found.select("trial", "learner", *names).toArrow().to_pylist())

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
@@ -22,6 +23,7 @@ from spark_rank.engine.ensembles import CURVE_ROUNDS, problem_number
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, RIVALS
 from spark_rank.preference import from_votes, preference_loss
 from spark_rank.stages import STAGES, pipeline
@@ -237,6 +239,23 @@ def test_a_sequence_gives_what_the_class_learns(
     assert not run.files.exists(run.path("scratch/ensemble"))
 
 
+def test_its_files_stay_for_executors_that_start_later(
+    spark: SparkSession, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    # whatever was added, Spark hands to every executor that starts in this session
+    before = set(spark.sparkContext.listFiles)
+    write_sequence(tmp_path / "s", 60)
+    settings = f"ensemble={{sequence: {tmp_path / 's'}, learners: [{{kernel: rbf, budget: 5}}]}}"
+    on_sequence(spark, make_config(settings))
+    added = [Path(uri.removeprefix("file:")) for uri in set(spark.sparkContext.listFiles) - before]
+    assert len(added) == 2
+    for path in added:
+        np.load(path)
+    # nothing but what workers open is left
+    left = {path.name for path in Path(SparkFiles.getRootDirectory()).iterdir()}
+    assert not left & {"unsorted.npy", "landmarks.npy"}
+
+
 def test_trials_of_a_file_are_sequences_of_their_own(
     spark: SparkSession, make_config: MakeConfig, tmp_path: Path
 ) -> None:
@@ -273,8 +292,7 @@ def test_one_user_of_the_run_as_a_sequence(
     folder = Path(root) / "local"
     folder.mkdir()
     source = sequence_source(config, with_ensembles, folder)
-    for file in source.files:
-        spark.sparkContext.addFile((folder / file.name).as_uri())
+    distribute_local(spark, folder, source.files)
     assert source.trials[0].problem == problem_number(wanted["user_id"])
     table = sequence_models(spark, sequence_job(config, source), groups=2).toArrow()
     found = {row["learner"]: row for row in table.to_pylist()}
