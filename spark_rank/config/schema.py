@@ -314,7 +314,9 @@ class EnsembleLearnerConfig:
     )
     tau: float = setting(0.3, "bernoulli: that probability", above=0.0, at_most=1.0)
     n_members: int = setting(20, "number of members", at_least=1, at_most=100_000)
-    item_offset: bool = setting(True, "every user: the item offset is a feature more")
+    item_offset: bool = setting(
+        True, "every user, or one: the item offset is a feature more; of a linear kernel only"
+    )
     keep_members: bool = setting(
         False,
         "bpm: store every member's rule too, as bagging and voted always do; rank.preference "
