@@ -324,8 +324,8 @@ class EnsembleLearnerConfig:
     )
     kernel: Literal["linear", "poly", "rbf"] = setting(
         "linear",
-        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of gamma 1 and degree 2 as an "
-        "explicit map; rbf, exp(-gamma ‖x - x'‖²)",
+        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of degree 2 as an explicit map; "
+        " rbf, exp(-gamma ‖x - x'‖²)",
     )
     degree: int = setting(2, "poly: its degree", at_least=1, at_most=10)
     gamma: float = setting(1.0, "poly and rbf: its width", above=0.0)

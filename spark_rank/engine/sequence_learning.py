@@ -105,7 +105,7 @@ def sequence_results(
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
     """Return the examples of a trial as learners with that view see them."""
-    return TrialSequence(files, trial, view.squared, job.seed)
+    return TrialSequence(files, trial, view.squared, job.seed, view.gamma)
 
 
 def outcome(first_round: int, losses: IntArray) -> Row:

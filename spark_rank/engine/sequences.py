@@ -31,10 +31,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class View:
-    """What learners see of the examples: the files, and whether mapped to terms of degree 2."""
+    """What learners see of the examples: the files, and whether mapped to terms of degree 2.
+
+    `gamma` is the factor of the products in the kernel of these terms.
+    """
 
     files: SequenceFiles
     squared: bool
+    gamma: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class TrialSequence:
     trial: Trial
     squared: bool
     seed: int
+    gamma: float = 1.0
 
     def chunks(self, size: int) -> Iterator[tuple[FloatArray, IntArray]]:
         """Yield features and ranks of at most `size` examples at a time, in their order."""
@@ -126,4 +131,4 @@ class TrialSequence:
 
     def _mapped(self, rows: Any) -> FloatArray:
         found = self.examples.features[rows]
-        return polynomial_features(found) if self.squared else found
+        return polynomial_features(found, self.gamma) if self.squared else found

@@ -146,8 +146,8 @@ def _view(
     """Return what an ensemble sees: the features, their terms of degree 2, or landmarks."""
     if entry.kernel == "linear":
         return View(files, squared=False)
-    if entry.kernel == "poly" and entry.degree == 2 and entry.gamma == 1.0:
-        return View(files, squared=True)
+    if entry.kernel == "poly" and entry.degree == 2:
+        return View(files, squared=True, gamma=entry.gamma)
     kernel = Kernel(entry.kernel, entry.gamma, entry.degree, COEF0)
     parts = list(dict.fromkeys(trial.part for trial in trials))
     features = np.load(folder / files.features.name, mmap_mode="r", allow_pickle=False)
