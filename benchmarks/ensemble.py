@@ -4,8 +4,8 @@ Parts, all by default but `users`, which needs a store:
 
 * `synthetic`: the problem of Crammer & Singer and Harrington, 50,000 examples to learn and 1,000 to
   test, N = 100, 20 trials of fresh examples, all ways to combine and τ of 0.3, 0.6, 0.9, Poisson,
-  averaged members for each τ, beside the rivals. Student-t intervals, paired differences, and the noiseless
-  rule's own loss as the floor.
+  averaged members for each τ, beside the rivals. Student-t intervals, paired differences, and the
+  noiseless rule's own loss as the floor.
 * `speed`: one long sequence. A group of all members in one task, two groups in two, and the
   compiled kernel on the same examples without Spark.
 * `users`: one PRank for every user by `train`, then N = 20 by `ensemble`, in a run of its own that
