@@ -4,8 +4,8 @@ Parts, all by default but `users`, which needs a store:
 
 * `synthetic`: the problem of Crammer & Singer and Harrington, 50,000 examples to learn and 1,000 to
   test, N = 100, 20 trials of fresh examples, all ways to combine and τ of 0.3, 0.6, 0.9, Poisson,
-  averaged members, beside the rivals. Student-t intervals, paired differences, and the noiseless
-  rule's own loss as the floor.
+  averaged members for each τ, beside the rivals. Student-t intervals, paired differences, and the
+  noiseless rule's own loss as the floor.
 * `speed`: one long sequence. A group of all members in one task, two groups in two, and the
   compiled kernel on the same examples without Spark.
 * `users`: one PRank for every user by `train`, then N = 20 by `ensemble`, in a run of its own that
@@ -37,6 +37,7 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, PRank
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.member_draws import cumulative_counts, member_keys, presentations
@@ -144,28 +145,30 @@ def print_diversity(run: Run) -> None:
 
 def averaged_members(trials: list[tuple[Floats, Ints, Ints]]) -> None:
     """Average each member's rule over its rounds before the mean, beside one averaged PRank."""
-    losses: dict[str, list[float]] = {}
+    alone = np.empty(len(trials))
+    together = np.empty((len(TAUS), len(trials)))
+    learn, held_out = slice(0, N_TRAIN), slice(N_TRAIN, None)
     for trial, (x, ranks, _) in enumerate(trials):
         X = polynomial_features(x)
-        learn, held_out = slice(0, N_TRAIN), slice(N_TRAIN, None)
         single = PRank(5, readout="averaged").fit(X[learn], ranks[learn])
-        losses.setdefault("one averaged PRank", []).append(
-            float(np.abs(single.predict(X[held_out]) - ranks[held_out]).mean())
-        )
-        drawn = [member_average(X[learn], ranks[learn], trial, j) for j in range(N_MEMBERS)]
-        w, b = (np.mean(part, axis=0) for part in zip(*drawn, strict=True))
-        predicted = 1 + np.searchsorted(b, X[held_out] @ w, side="right")
-        losses.setdefault("BPM of averaged members", []).append(
-            float(np.abs(predicted - ranks[held_out]).mean())
-        )
-    for name, found in losses.items():
-        print(loss_line(name, np.array(found)))
-    alone, together = (np.array(found) for found in losses.values())
-    print(loss_line("  the second less the first", together - alone))
+        alone[trial] = np.abs(single.predict(X[held_out]) - ranks[held_out]).mean()
+        for row, tau in enumerate(TAUS):
+            drawn = [
+                member_average(X[learn], ranks[learn], trial, j, tau) for j in range(N_MEMBERS)
+            ]
+            w, b = (np.mean(part, axis=0) for part in zip(*drawn, strict=True))
+            predicted = 1 + np.searchsorted(b, X[held_out] @ w, side="right")
+            together[row, trial] = np.abs(predicted - ranks[held_out]).mean()
+    print(loss_line("one averaged PRank", alone))
+    for tau, losses in zip(TAUS, together, strict=True):
+        print(loss_line(f"averaged members, tau {tau}", losses))
+        print(loss_line("  less one averaged PRank", losses - alone))
 
 
-def member_average(X: Floats, ranks: Ints, trial: int, member: int) -> tuple[Floats, Floats]:
-    keys, cumulative = member_keys(0, trial, [member]), cumulative_counts("bernoulli", TAUS[0])
+def member_average(
+    X: Floats, ranks: Ints, trial: int, member: int, tau: float
+) -> tuple[Floats, Floats]:
+    keys, cumulative = member_keys(0, trial, [member]), cumulative_counts("bernoulli", tau)
     shown = presentations(keys, np.arange(len(X)), cumulative)[0] > 0
     learned = PRank(5, readout="averaged").fit(X[shown], ranks[shown])
     return learned.coef_, learned.thresholds_
@@ -199,8 +202,7 @@ def task_seconds(spark: SparkSession, folder: Path, settings: EnsembleConfig) ->
         config = Config(ensemble=settings)
         run = Run(spark, str(folder), "speed")
         source = sequence_source(config, run, Path(files))
-        for file in source.files:
-            spark.sparkContext.addFile((Path(files) / file.name).as_uri())
+        distribute_local(spark, Path(files), source.files)
         job = sequence_job(config, source)
         began = time.perf_counter()
         found = sequence_models(spark, job, settings.groups)

@@ -23,6 +23,11 @@ def check_ensemble(config: Config, source: str) -> None:
                 f"{key}.kernel: {entry.kernel!r} is for a sequence; every user's members are "
                 "linear: leave it out, or set ensemble.sequence or ensemble.user"
             )
+        if entry.kernel != "linear" and settings.user is not None and entry.item_offset:
+            raise ConfigError(
+                f"{key}.item_offset: with a kernel the item offset cannot be a feature: set "
+                "item_offset: false"
+            )
     _check_problem(settings, source)
 
 

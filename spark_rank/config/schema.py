@@ -314,7 +314,9 @@ class EnsembleLearnerConfig:
     )
     tau: float = setting(0.3, "bernoulli: that probability", above=0.0, at_most=1.0)
     n_members: int = setting(20, "number of members", at_least=1, at_most=100_000)
-    item_offset: bool = setting(True, "every user: the item offset is a feature more")
+    item_offset: bool = setting(
+        True, "every user, or one: the item offset is a feature more; of a linear kernel only"
+    )
     keep_members: bool = setting(
         False,
         "bpm: store every member's rule too, as bagging and voted always do; rank.preference "
@@ -322,8 +324,8 @@ class EnsembleLearnerConfig:
     )
     kernel: Literal["linear", "poly", "rbf"] = setting(
         "linear",
-        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of gamma 1 and degree 2 as an "
-        "explicit map; rbf, exp(-gamma ‖x - x'‖²)",
+        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of degree 2 as an explicit map; "
+        " rbf, exp(-gamma ‖x - x'‖²)",
     )
     degree: int = setting(2, "poly: its degree", at_least=1, at_most=10)
     gamma: float = setting(1.0, "poly and rbf: its width", above=0.0)

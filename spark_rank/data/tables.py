@@ -255,7 +255,7 @@ CHANGES = Contract(
 
 ENSEMBLE_MODELS = Contract(
     "ensemble_models",
-    1,
+    2,
     "one row per user (of a sequence: trial) and ensemble: the columns of `models`, and members",
     (
         *MODELS.columns,
@@ -265,7 +265,14 @@ ENSEMBLE_MODELS = Contract(
             "members",
             "array<float>",
             "of bagging and voted, and where kept: every member's rule, member after member: "
-            "weights on the features, weight on the item offset (not of a sequence), thresholds",
+            "weights on the features, weight on the item offset (not of a sequence's file), "
+            "thresholds; of a kernel on a budget the dual coefficients, thresholds",
+        ),
+        Column(
+            "support_features",
+            "array<double>",
+            "of a sequence's file and a kernel on a budget, in place of support_items: the "
+            "features of the examples of the dual coefficients, one example after the other",
         ),
         Column(
             "member_votes",

@@ -89,16 +89,14 @@ def _of_ranks(
     row: Row = {"kernel": getattr(learner, "kernel", "linear"), "intercept": 0.0,
                 "offset_weight": 0.0}  # fmt: skip
     if isinstance(learner, MulticlassPerceptron):
-        return row | {"prototypes": _on_features(learner.coef_, known).ravel()}
+        return row | {"prototypes": on_features(learner.coef_, known).ravel()}
     if isinstance(learner, PRank) and (learner.kernel != "linear" or learner.readout == "voted"):
         return row | _supports(learner, problem, item_ids)
     if isinstance(learner, OAP) and learner.combine != "bpm":
         rules = learner.member_coef_, learner.member_thresholds_
         return row | {"members": member_rules(*rules, known), "member_votes": learner.votes()}
-    (weights,) = _on_features(learner.coef_[None, :], known)
     return row | {
-        "weights": weights[:-1],
-        "offset_weight": float(weights[-1]),
+        **linear_rule(learner.coef_, known),
         "thresholds": learner.thresholds_,
         # an offset is a feature of unknown size: no bound could use the norm
         **({"norm": float(np.linalg.norm(learner.coef_))} if known.offset is None else {}),
@@ -109,10 +107,16 @@ def member_rules(
     coef: NDArray[np.float64], thresholds: NDArray[np.float64], known: Known
 ) -> Vector:
     """Return rule after rule: weights on the features and the item offset, thresholds."""
-    return np.column_stack([_on_features(coef, known), thresholds]).ravel()
+    return np.column_stack([on_features(coef, known), thresholds]).ravel()
 
 
-def _on_features(coef: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
+def linear_rule(coef: Vector, known: Known) -> Row:
+    """Return the columns of weights on the features and on the item offset."""
+    (weights,) = on_features(coef[None, :], known)
+    return {"weights": weights[:-1], "offset_weight": float(weights[-1])}
+
+
+def on_features(coef: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
     """Return rows of weights on the features and, last, on the item offset."""
     if known.offset is None:
         return np.column_stack([coef, np.zeros(len(coef))])

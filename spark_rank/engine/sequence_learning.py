@@ -30,6 +30,7 @@ from spark_rank.engine.member_parts import (
     from_row,
     part_of,
 )
+from spark_rank.engine.sequence_models import rule_columns
 from spark_rank.engine.sequences import SequenceJob, SequenceSpec, Trial, TrialSequence, View
 from spark_rank.features.sequences import Examples, SequenceFiles, open_sequence
 from spark_rank.learners._online import IntArray
@@ -104,7 +105,7 @@ def sequence_results(
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
     """Return the examples of a trial as learners with that view see them."""
-    return TrialSequence(files, trial, view.squared, job.seed)
+    return TrialSequence(files, trial, view.squared, job.seed, view.gamma)
 
 
 def outcome(first_round: int, losses: IntArray) -> Row:
@@ -161,10 +162,9 @@ def _model(
     job: SequenceJob, spec: SequenceSpec, trial: Trial, part: MemberPart, sequence: TrialSequence
 ) -> Row:
     X, ranks = sequence.held_out()
-    learned = combined(job.ensemble(spec, trial), part)
+    learned, rules = combined(job.ensemble(spec, trial), part), split_rules(part, job.n_ranks)
     scores, predicted = learned.decision_function(X), learned.predict(X)
-    row: Row = {
-        "user_id": job.user_id,
+    return {
         "status": "learned",
         "n_train": trial.part.n_train,
         "n_test": trial.part.n_test,
@@ -174,6 +174,7 @@ def _model(
         "on_rating_scale": False,
         "intercept": 0.0,
         "offset_weight": 0.0,
+        **rule_columns(job, spec, trial, learned, rules, sequence.examples.supports),
         "test_ratings": ranks,
         "test_scores": scores,
         "test_ranks": predicted,
@@ -181,10 +182,3 @@ def _model(
         **member_columns(part),
         **held_out_metrics(scores, predicted, ranks),
     }
-    if learned.combine == "bpm":
-        row |= {"weights": learned.coef_, "thresholds": learned.thresholds_}
-    else:
-        row["member_votes"] = learned.votes()
-    if part.rules.size:
-        row["members"] = np.column_stack(split_rules(part, job.n_ranks)).ravel()
-    return row

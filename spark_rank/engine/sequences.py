@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rank.engine.known import Known
 from spark_rank.features.sequences import Examples, SequenceFiles, TrialPart
 from spark_rank.learners import OAP
 from spark_rank.learners._online import IntArray
@@ -30,10 +31,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class View:
-    """What learners see of the examples: the files, and whether mapped to terms of degree 2."""
+    """What learners see of the examples: the files, and whether mapped to terms of degree 2.
+
+    `gamma` is the factor of the products in the kernel of these terms.
+    """
 
     files: SequenceFiles
     squared: bool
+    gamma: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ class SequenceSpec:
     """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
 
     With `keep_members` the rules of the members are stored whatever `combine` is.
-    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view.
+    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view. `known` is what a
+    user's features hold beside those of the items; a file's hold what they hold.
     """
 
     label: str
@@ -51,11 +57,22 @@ class SequenceSpec:
     kernel: str
     gamma: float | None
     hyperparameters: str
+    known: Known = Known(None, None)
+
+
+@dataclass(frozen=True)
+class SequenceUser:
+    """Whose ratings a sequence is; `item_ids` are those of the examples to learn, as given."""
+
+    user_id: str
+    item_ids: tuple[str, ...]
+    excluded_feature: int | None
+    reviewers: NDArray[np.int32] | None
 
 
 @dataclass(frozen=True)
 class SequenceJob:
-    """What workers need to know; `user_id` is whose sequence it is, if it is a user's.
+    """What workers need to know; `user` is whose sequence it is, if it is a user's.
 
     `chunk` is how many examples are held at once; it decides no result.
     """
@@ -65,7 +82,7 @@ class SequenceJob:
     n_ranks: int
     seed: int
     chunk: int
-    user_id: str | None = None
+    user: SequenceUser | None = None
 
     def ensemble(self, spec: SequenceSpec, trial: Trial) -> OAP:
         """Return a fresh ensemble."""
@@ -80,6 +97,7 @@ class TrialSequence:
     trial: Trial
     squared: bool
     seed: int
+    gamma: float = 1.0
 
     def chunks(self, size: int) -> Iterator[tuple[FloatArray, IntArray]]:
         """Yield features and ranks of at most `size` examples at a time, in their order."""
@@ -113,4 +131,4 @@ class TrialSequence:
 
     def _mapped(self, rows: Any) -> FloatArray:
         found = self.examples.features[rows]
-        return polynomial_features(found) if self.squared else found
+        return polynomial_features(found, self.gamma) if self.squared else found

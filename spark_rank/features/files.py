@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import SparkFiles
+from pyspark.sql import SparkSession
 
 from spark_rank.features.expected import expected_weights
 from spark_rank.features.pool import ReviewerPool
@@ -224,6 +226,18 @@ def _publish(folder: Path, stem: str, suffix: str, save: Callable[[Path], None])
     name = f"{stem}-{checksum[:16]}{suffix}"
     unnamed.rename(folder / name)
     return MappedFile(name, checksum)
+
+
+def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFile]) -> None:
+    """Put files of a local folder onto every node that works for the session; they are moved.
+
+    Spark hands whatever was added to every executor that starts later too, also to one that has
+    no use for it: the files have to stay as long as the session. Its own folder does.
+    """
+    kept = Path(SparkFiles.getRootDirectory())
+    for file in files:
+        shutil.move(folder / file.name, kept / file.name)
+        spark.sparkContext.addFile((kept / file.name).as_uri())
 
 
 def verified(file: MappedFile, folder: Path) -> Path:

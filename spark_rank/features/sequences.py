@@ -43,11 +43,45 @@ class TrialPart:
 
 
 @dataclass(frozen=True)
+class SupportFiles:
+    """The files of `Supports`."""
+
+    parts: tuple[TrialPart, ...]
+    points: MappedFile
+    roots: MappedFile
+
+
+@dataclass(frozen=True)
 class SequenceFiles:
-    """The two files, as workers open them."""
+    """The files, as workers open them; `supports` where the features are those of landmarks."""
 
     features: MappedFile
     ranks: MappedFile
+    supports: SupportFiles | None = None
+
+    def all(self) -> tuple[MappedFile, ...]:
+        """Return every file."""
+        own = () if self.supports is None else (self.supports.points, self.supports.roots)
+        return self.features, self.ranks, *own
+
+
+@dataclass(frozen=True)
+class Supports:
+    """What becomes of weights on landmark features: coefficients of the landmarks themselves.
+
+    For each of `parts`, `points` has the landmarks as they were given and `roots` the matrix that
+    takes weights to coefficients. A part with fewer examples than the others is filled up with 0.
+    """
+
+    parts: tuple[TrialPart, ...]
+    points: NDArray[np.float64]
+    roots: NDArray[np.float64]
+
+    def of(self, part: TrialPart) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return points and root of one part."""
+        place = self.parts.index(part)
+        points, root = self.points[place, : part.n_train], self.roots[place, : part.n_train]
+        return np.asarray(points), np.asarray(root)
 
 
 @dataclass(frozen=True)
@@ -56,6 +90,7 @@ class Examples:
 
     features: NDArray[np.float64]
     ranks: NDArray[np.int64]
+    supports: Supports | None = None
 
 
 @dataclass(frozen=True)
@@ -164,11 +199,14 @@ def open_sequence(files: SequenceFiles) -> Examples:
 
 @lru_cache(maxsize=2)
 def _open(files: SequenceFiles, folder: str) -> Examples:
-    paths = [verified(file, Path(folder)) for file in (files.features, files.ranks)]
+    paths = [verified(file, Path(folder)) for file in files.all()]
     # compiled functions take plain arrays: views of the mapped ones
-    return Examples(
-        *[np.asarray(np.load(path, mmap_mode="r", allow_pickle=False)) for path in paths]
-    )
+    features, ranks, *of_supports = [
+        np.asarray(np.load(path, mmap_mode="r", allow_pickle=False)) for path in paths
+    ]
+    if files.supports is None:
+        return Examples(features, ranks)
+    return Examples(features, ranks, Supports(files.supports.parts, *of_supports))
 
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

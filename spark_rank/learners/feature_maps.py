@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from spark_rank.learners.base import FloatArray, check_features
 
 
-def polynomial_features(X: ArrayLike) -> FloatArray:
-    """Return φ(x) with φ(x)·φ(x′) = (x·x′ + 1)², the kernel ``poly`` of degree 2.
+def polynomial_features(X: ArrayLike, gamma: float = 1.0) -> FloatArray:
+    """Return φ(x) with φ(x)·φ(x′) = (γ x·x′ + 1)², the kernel ``poly`` of degree 2.
 
-    The (d+1)(d+2)/2 columns are 1, √2 x_i, x_i², and √2 x_i x_j for i < j: the terms of the
-    expanded square, each under the root of its coefficient. O(m d²).
+    With z = √γ x the (d+1)(d+2)/2 columns are 1, √2 z_i, z_i², and √2 z_i z_j for i < j: the
+    terms of the expanded square, each under the root of its coefficient. O(m d²).
     """
-    features = check_features(X)
+    features = np.sqrt(gamma) * check_features(X)
     n_examples, n_features = features.shape
     left, right = np.triu_indices(n_features, k=1)
     mapped = np.empty((n_examples, 1 + 2 * n_features + len(left)))

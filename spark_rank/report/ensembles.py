@@ -66,7 +66,7 @@ def _metrics_table(metrics: Rows) -> Table:
         for learner in _in_order(row["learner"] for row in metrics)
     ]  # fmt: skip
     trials = max(row["trials"] for row in metrics)
-    caption = f"Means over {trials} trials" + (", with t intervals." if trials > 1 else ".")
+    caption = f"Means over {trials} trials, with t intervals." if trials > 1 else "Of 1 trial."
     return Table(["learner", *names], body, caption)
 
 

@@ -22,6 +22,7 @@ from spark_rank.data.tables import (
     ENSEMBLE_MODELS,
 )
 from spark_rank.engine.ensembles import CURVE_ROUNDS, split_members
+from spark_rank.engine.known import Known
 from spark_rank.engine.member_parts import KEY
 from spark_rank.engine.sequence_learning import (
     OUTCOME,
@@ -36,8 +37,9 @@ from spark_rank.engine.sequences import SequenceJob, SequenceSpec, View
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import RIVALS
-from spark_rank.stages.ensemble_sources import Source, sequence_source
+from spark_rank.stages.ensemble_sources import COEF0, Source, sequence_source
 from spark_rank.stages.ensemble_tables import (
     TRIAL_METRICS,
     diversity,
@@ -57,12 +59,11 @@ def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageRe
     """Learn the ensembles on one sequence, and their rivals beside them."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         source = sequence_source(config, run, Path(folder))
-        for file in source.files:
-            spark.sparkContext.addFile((Path(folder) / file.name).as_uri())
-        job = sequence_job(config, source)
-        results = sequence_models(spark, job, config.ensemble.groups)
-        results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
-        rivals = _rivals(spark, job)
+        distribute_local(spark, Path(folder), source.files)
+    job = sequence_job(config, source)
+    results = sequence_models(spark, job, config.ensemble.groups)
+    results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
+    rivals = _rivals(spark, job)
     found = spark.read.parquet(run.scratch_path(_SCRATCH))
     names = [column.name for column in OUTCOME]
     outcomes = _outcomes(job, found.select("trial", "learner", *names).toArrow().to_pylist())
@@ -85,11 +86,11 @@ def sequence_job(config: Config, source: Source) -> SequenceJob:
     """Return what workers need to know."""
     settings = config.ensemble
     specs = tuple(
-        _spec(entry, view, config.seed)
-        for entry, view in zip(settings.learners, source.views, strict=True)
+        _spec(entry, view, known, config.seed)
+        for entry, view, known in zip(settings.learners, source.views, source.known, strict=True)
     )
     return SequenceJob(
-        source.trials, specs, source.n_ranks, config.seed, settings.chunk, settings.user
+        source.trials, specs, source.n_ranks, config.seed, settings.chunk, source.user
     )
 
 
@@ -111,17 +112,17 @@ def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -
     return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
 
 
-def _spec(entry: EnsembleLearnerConfig, view: View, seed: int) -> SequenceSpec:
+def _spec(entry: EnsembleLearnerConfig, view: View, known: Known, seed: int) -> SequenceSpec:
     params = oap_params(entry, seed)
     of_kernel: Row = {"kernel": entry.kernel}
     if entry.kernel != "linear":
         of_kernel |= {"gamma": entry.gamma}
-        of_kernel |= {"degree": entry.degree} if entry.kernel == "poly" else {}
+        of_kernel |= {"degree": entry.degree, "coef0": COEF0} if entry.kernel == "poly" else {}
         of_kernel |= {} if view.squared else {"budget": entry.budget}
     return SequenceSpec(
         entry.label, params, view, entry.keep_members, entry.kernel,
         None if entry.kernel == "linear" else entry.gamma,
-        json.dumps({**params, **of_kernel}, sort_keys=True),
+        json.dumps({**params, **of_kernel}, sort_keys=True), known,
     )  # fmt: skip
 
 

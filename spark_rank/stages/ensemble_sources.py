@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
@@ -15,11 +16,11 @@ from spark_rank.data.tables import BLOCKS
 from spark_rank.engine.ensemble_learning import BLOCK
 from spark_rank.engine.ensembles import problem_number
 from spark_rank.engine.fitting import with_offset
-from spark_rank.engine.known import known_before
+from spark_rank.engine.known import Known, known_before
 from spark_rank.engine.landmarks import landmark_features
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.problems import Problem, problems
-from spark_rank.engine.sequences import Trial, View
+from spark_rank.engine.sequences import SequenceUser, Trial, View
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import MappedFile, open_distributed
@@ -37,20 +38,28 @@ from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.training import learn_job
 
+COEF0 = 1.0  # constant of the polynomial kernel
+
 
 @dataclass(frozen=True)
 class Source:
-    """A sequence as files in a local folder; `views` are what each ensemble sees of it."""
+    """A sequence as files in a local folder.
+
+    `views` are what each ensemble sees of it, `known` what a user's features hold beside those of
+    the items.
+    """
 
     trials: tuple[Trial, ...]
     views: tuple[View, ...]
     n_ranks: int
     words: str
+    known: tuple[Known, ...]
+    user: SequenceUser | None = None
 
     @property
     def files(self) -> list[MappedFile]:
         """Return the files, each once."""
-        every = [file for view in self.views for file in (view.files.features, view.files.ranks)]
+        every = [file for view in self.views for file in view.files.all()]
         return list(dict.fromkeys(every))
 
 
@@ -80,7 +89,8 @@ def _parquet(config: Config, run: Run, folder: Path) -> Source:
     else:
         trials = repeated(facts.parts[0], settings.trials, 0)
     views = [_view(entry, files, trials, config.seed, folder) for entry in settings.learners]
-    return Source(trials, tuple(views), facts.n_ranks, f"{facts.n_examples:,} examples")
+    known = (Known(None, None),) * len(views)
+    return Source(trials, tuple(views), facts.n_ranks, f"{facts.n_examples:,} examples", known)
 
 
 def repeated(part: TrialPart, times: int, problem: int) -> tuple[Trial, ...]:
@@ -93,7 +103,7 @@ def _user(config: Config, run: Run, folder: Path) -> Source:
     specs = [spec_of(entry, config.seed) for entry in settings.learners]
     job = learn_job(config.train, specs, run.spark, run)
     assert job.limits.scale is not None
-    problem = _problem(job, config.ensemble.user or "", run)
+    problem, user = _problem(job, config.ensemble.user or "", run)
     ranks = job.limits.scale.ranks(problem.ratings)
     files: dict[bool, SequenceFiles] = {}
     for spec in specs:
@@ -107,10 +117,11 @@ def _user(config: Config, run: Run, folder: Path) -> Source:
         for entry in settings.learners
     ]
     words = f"{len(ranks):,} ratings of user {problem.user_id}"
-    return Source(trials, tuple(views), job.limits.scale.n_ranks, words)
+    known = tuple(known_before(problem, spec) for spec in specs)
+    return Source(trials, tuple(views), job.limits.scale.n_ranks, words, known, user)
 
 
-def _problem(job: LearnJob, user_id: str, run: Run) -> Problem:
+def _problem(job: LearnJob, user_id: str, run: Run) -> tuple[Problem, SequenceUser]:
     blocks = run.read(BLOCKS).where(F.col("user_id") == user_id)
     block = blocks.select(*[column.name for column in BLOCK]).toArrow().combine_chunks()
     if len(block) == 0:
@@ -118,8 +129,11 @@ def _problem(job: LearnJob, user_id: str, run: Run) -> Problem:
             f"ensemble.user: the run has no user {user_id!r}: the table `users` has the ids, and "
             "prepare.filters may have left the user out"
         )
-    (problem,) = problems(block.to_batches()[0], open_distributed(job.files), job.panel)
-    return problem
+    features = open_distributed(job.files)
+    (problem,) = problems(block.to_batches()[0], features, job.panel)
+    ids = features.item_ids.take(pa.array(problem.items[problem.train])).to_pylist()
+    user = SequenceUser(problem.user_id, tuple(ids), problem.excluded_feature, problem.reviewers)
+    return problem, user
 
 
 def _view(
@@ -132,13 +146,13 @@ def _view(
     """Return what an ensemble sees: the features, their terms of degree 2, or landmarks."""
     if entry.kernel == "linear":
         return View(files, squared=False)
-    if entry.kernel == "poly" and entry.degree == 2 and entry.gamma == 1.0:
-        return View(files, squared=True)
-    kernel = Kernel(entry.kernel, entry.gamma, entry.degree, 1.0)
+    if entry.kernel == "poly" and entry.degree == 2:
+        return View(files, squared=True, gamma=entry.gamma)
+    kernel = Kernel(entry.kernel, entry.gamma, entry.degree, COEF0)
     parts = list(dict.fromkeys(trial.part for trial in trials))
     features = np.load(folder / files.features.name, mmap_mode="r", allow_pickle=False)
     try:
-        mapped = landmark_features(features, parts, kernel, entry.budget, seed, folder)
+        mapped, supports = landmark_features(features, parts, kernel, entry.budget, seed, folder)
     except LearnerError as error:
         raise InputDataError(f"ensemble: {entry.label}: {error}") from None
-    return View(replace(files, features=mapped), squared=False)
+    return View(replace(files, features=mapped, supports=supports), squared=False)

@@ -19,6 +19,7 @@ from spark_rank.features.files import MappedFile
 from spark_rank.features.sequences import Examples, SequenceFiles, TrialPart
 from spark_rank.learners import OAP, RIVALS
 from spark_rank.learners.feature_maps import polynomial_features
+from spark_rank.learners.kernels import Kernel
 
 N_TRAIN, N_TEST, N_MEMBERS = 300, 40, 100
 RNG = np.random.default_rng(1)
@@ -182,3 +183,13 @@ def test_terms_of_degree_two_are_the_explicit_map() -> None:
     features, _, X_test, _ = examples_of(TRIALS[0], SPECS[2])
     np.testing.assert_array_equal(features, polynomial_features(X[:N_TRAIN]))
     np.testing.assert_array_equal(X_test, polynomial_features(X[N_TRAIN : N_TRAIN + N_TEST]))
+
+
+@pytest.mark.parametrize("gamma", [0.1, 0.5, 3.0])
+def test_their_products_are_the_kernel_of_any_width(gamma: float) -> None:
+    trial = TrialSequence(EXAMPLES, TRIALS[0], True, 0, gamma)
+    ((terms, _),), (held_out, _) = trial.chunks(N_TRAIN), trial.held_out()
+    kernel = Kernel("poly", gamma, 2, 1.0)
+    expected = kernel(X[:N_TRAIN], X[N_TRAIN : N_TRAIN + N_TEST])
+    # where the kernel is nearly 0, terms of either sign cancel
+    np.testing.assert_allclose(terms @ held_out.T, expected, rtol=1e-12, atol=1e-12)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
@@ -22,7 +23,9 @@ from spark_rank.engine.ensembles import CURVE_ROUNDS, problem_number
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, RIVALS
+from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.preference import from_votes, preference_loss
 from spark_rank.stages import STAGES, pipeline
 
@@ -237,6 +240,57 @@ def test_a_sequence_gives_what_the_class_learns(
     assert not run.files.exists(run.path("scratch/ensemble"))
 
 
+def test_kernels_of_a_sequence_by_their_settings(
+    spark: SparkSession, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    X, ranks = write_sequence(tmp_path / "s", 90, test=np.arange(90) >= 80)
+    config = make_config(
+        f"ensemble.sequence={tmp_path / 's'}",
+        "ensemble.learners=[{name: one, kernel: poly, n_members: 6, keep_members: true}, "
+        "{name: half, kernel: poly, gamma: 0.5, n_members: 6}, "
+        "{name: near, kernel: rbf, gamma: 0.3, budget: 15, n_members: 6}]",
+    )
+    found = {row["learner"]: row for row in rows(on_sequence(spark, config), "ensemble_models")}
+    for label, gamma in (("one", 1.0), ("half", 0.5)):
+        terms = polynomial_features(X, gamma)
+        np.testing.assert_allclose(terms @ terms.T, (gamma * X @ X.T + 1) ** 2)
+        local = OAP(4, n_members=6).fit(terms[:80], ranks[:80])
+        row = found[label]
+        assert (row["kernel"], row["gamma"]) == ("poly", gamma)
+        # an explicit map has no budget
+        assert json.loads(row["hyperparameters"]).keys() >= {"gamma", "degree", "coef0"}
+        assert "budget" not in json.loads(row["hyperparameters"])
+        assert row["thresholds"] == local.thresholds_.tolist()
+        assert row["test_ranks"] == local.predict(terms[80:]).tolist()
+        weights = np.array(row["weights"], np.float32)
+        np.testing.assert_array_equal(weights, local.coef_.astype(np.float32))
+    assert len(found["one"]["members"]) == 6 * (10 + 3)
+    near = found["near"]
+    supports = np.reshape(near["support_features"], (15, 3))
+    assert {tuple(point) for point in supports} <= {tuple(x) for x in X[:80]}
+    distances = ((X[80:, None] - supports) ** 2).sum(axis=2)
+    scores = np.exp(-near["gamma"] * distances) @ near["dual"]
+    np.testing.assert_allclose(scores, near["test_scores"], rtol=1e-4, atol=1e-4)
+    assert near["weights"] is near["support_items"] is None
+
+
+def test_its_files_stay_for_executors_that_start_later(
+    spark: SparkSession, make_config: MakeConfig, tmp_path: Path
+) -> None:
+    # whatever was added, Spark hands to every executor that starts in this session
+    before = set(spark.sparkContext.listFiles)
+    write_sequence(tmp_path / "s", 60)
+    settings = f"ensemble={{sequence: {tmp_path / 's'}, learners: [{{kernel: rbf, budget: 5}}]}}"
+    on_sequence(spark, make_config(settings))
+    added = [Path(uri.removeprefix("file:")) for uri in set(spark.sparkContext.listFiles) - before]
+    assert len(added) == 2
+    for path in added:
+        np.load(path)
+    # nothing but what workers open is left
+    left = {path.name for path in Path(SparkFiles.getRootDirectory()).iterdir()}
+    assert not left & {"unsorted.npy", "landmarks.npy"}
+
+
 def test_trials_of_a_file_are_sequences_of_their_own(
     spark: SparkSession, make_config: MakeConfig, tmp_path: Path
 ) -> None:
@@ -273,8 +327,7 @@ def test_one_user_of_the_run_as_a_sequence(
     folder = Path(root) / "local"
     folder.mkdir()
     source = sequence_source(config, with_ensembles, folder)
-    for file in source.files:
-        spark.sparkContext.addFile((folder / file.name).as_uri())
+    distribute_local(spark, folder, source.files)
     assert source.trials[0].problem == problem_number(wanted["user_id"])
     table = sequence_models(spark, sequence_job(config, source), groups=2).toArrow()
     found = {row["learner"]: row for row in table.to_pylist()}
@@ -282,6 +335,9 @@ def test_one_user_of_the_run_as_a_sequence(
     assert found["oap_bpm"]["test_ranks"] == wanted["test_ranks"]
     assert found["oap_bpm"]["member_updates"] == wanted["member_updates"]
     assert found["oap_bpm"]["thresholds"] == wanted["thresholds"]
+    # and the same model to whoever scores items by it
+    for name in ("weights", "offset_weight", "excluded_feature", "reviewers", "members"):
+        assert found["oap_bpm"][name] == wanted[name]
     nobody = make_config(f"store={config.store}", "ensemble.user=nobody")
     with pytest.raises(ConfigError, match=r"ensemble\.user: the run has no user 'nobody'"):
         sequence_source(nobody, with_ensembles, folder)
@@ -315,6 +371,7 @@ def test_settings_that_contradict_each_other_are_told(make_config: MakeConfig) -
         (["ensemble.learners=[{name: constant}]"], "'constant' is taken"),
         (["ensemble={sequence: x, learners: [{name: prank}]}"], "'prank' is taken"),
         (["ensemble.learners=[{kernel: rbf}]"], r"kernel: 'rbf' is for a sequence"),
+        (["ensemble={user: y, learners: [{kernel: rbf}]}"], r"\]\.item_offset: with a kernel the"),
         (["ensemble={sequence: x, user: y}"], r"ensemble\.user: ensemble\.sequence is set too"),
         (["ensemble.user= "], r"ensemble\.user: must not be empty"),
         (["ensemble.trials=3"], r"ensemble\.trials: 3 is for a sequence"),
