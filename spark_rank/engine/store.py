@@ -19,6 +19,7 @@ from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.engine.containment import check_contained
 from spark_rank.engine.drafts import Draft
+from spark_rank.engine.file_sizes import join_small_files
 from spark_rank.engine.lease import Lease
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
@@ -84,6 +85,8 @@ class Run:
         writer = contract.apply(frame).write.mode("overwrite")
         folder = self.draft_path(contract.table)
         writer.partitionBy(*partition_by).parquet(folder)
+        if not partition_by:  # else every directory has what its readers ask for, and no more
+            join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written
         return self.written(contract).count()
 
