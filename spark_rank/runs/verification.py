@@ -20,7 +20,7 @@ from spark_rank.engine.run_metrics import FOLDER as METRICS_FOLDER
 from spark_rank.engine.run_metrics import is_intact
 from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
-from spark_rank.runs.catalogue import Records
+from spark_rank.runs.catalogue import Records, readable_records
 
 MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
 _MANIFEST = "manifest"
@@ -75,17 +75,9 @@ def verify(run: Run) -> Findings:
 
 
 def _records(run: Run) -> tuple[Records, list[Problem]]:
-    records: Records = {}
-    problems = []
-    for name in run.files.names(run.path(_MANIFEST)):
-        path = f"{_MANIFEST}/{name}"
-        if not _is_record(path):
-            continue
-        try:
-            stage = name.removesuffix(".json")
-            records[stage] = run.record(stage) or {}
-        except ContractError as error:
-            problems.append(Problem(RECORD, path, str(error)))
+    records, damages = readable_records(run)
+    problems = [Problem(RECORD, f"{_MANIFEST}/{stage}.json", damage)
+                for stage, damage in damages.items()]  # fmt: skip
     for stage, record in records.items():
         for needed, fingerprint in record["upstream"].items():
             if needed in records and records[needed]["fingerprint"] != fingerprint:
