@@ -41,6 +41,11 @@ class Filesystem:
         jpath, fs = self._resolve(path)
         return bool(fs.exists(jpath))
 
+    def is_directory(self, path: str) -> bool:
+        """Tell whether a directory is there."""
+        jpath, fs = self._resolve(path)
+        return bool(fs.exists(jpath) and fs.getFileStatus(jpath).isDirectory())
+
     def glob(self, pattern: str) -> list[FileInfo]:
         """Return every file that a path, directory or glob stands for, sorted by path.
 
@@ -53,15 +58,17 @@ class Filesystem:
             found.extend(self._files_below(fs, status))
         return sorted(found, key=lambda info: info.path)
 
-    def below(self, path: str) -> list[FileInfo]:
+    def below(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         """Return every file in a directory and those below it, sorted by path; [] without it.
 
-        Hidden ones are left out, as by `glob`; no sign in the path has a meaning.
+        Hidden ones are left out, as by `glob`, unless they are asked for; then a local disk's
+        checksums are there as well. No sign in the path has a meaning.
         """
-        jpath, fs = self._resolve(path)
+        jpath, fs = self._unchecked(path) if hidden else self._resolve(path)
         if not fs.exists(jpath):
             return []
-        return sorted(self._files_below(fs, fs.getFileStatus(jpath)), key=lambda info: info.path)
+        found = self._files_below(fs, fs.getFileStatus(jpath), hidden)
+        return sorted(found, key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
         """Return a small UTF-8 file."""
@@ -230,14 +237,14 @@ class Filesystem:
             array[position] = value
         return array
 
-    def _files_below(self, fs: Any, status: Any) -> Iterable[FileInfo]:
+    def _files_below(self, fs: Any, status: Any, hidden: bool = False) -> Iterable[FileInfo]:
         if not status.isDirectory():
             path = status.getPath().toString()
             yield FileInfo(path, status.getLen(), status.getModificationTime())
             return
         for child in fs.listStatus(status.getPath()):
-            if not child.getPath().getName().startswith(("_", ".")):
-                yield from self._files_below(fs, child)
+            if hidden or not child.getPath().getName().startswith(("_", ".")):
+                yield from self._files_below(fs, child, hidden)
 
 
 def _write(stream: Any, text: str) -> None:

@@ -40,7 +40,7 @@ def find_scale(ratings: DataFrame, cuts: Sequence[float]) -> tuple[list[Level], 
 def scale_table(spark: SparkSession, levels: Sequence[Level]) -> DataFrame:
     """Return the levels as the table `rating_scale`."""
     schema = ", ".join(f"{column.name} {column.type}" for column in RATING_SCALE.columns)
-    return spark.createDataFrame(list(levels), schema)
+    return spark.createDataFrame(list(levels), schema).coalesce(1)
 
 
 def _distinct_levels(ratings: DataFrame) -> list[Level]:

@@ -18,7 +18,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from spark_rank.data.filesystem import Filesystem
+from spark_rank.engine.containment import refuse_links
 from spark_rank.engine.inventory import (
     Inventory,
     as_record,
@@ -26,6 +29,7 @@ from spark_rank.engine.inventory import (
     relative,
     take_inventory,
 )
+from spark_rank.engine.self_checked import checked_text, read_checked
 from spark_rank.errors import ContractError
 
 FOLDER = "_drafts"
@@ -70,6 +74,7 @@ class Draft:
 
     def clear(self) -> None:
         """Remove what an earlier process left and nobody can go on from."""
+        self._check_own()
         for name in self.files.names(self._folder):
             if f"{self._folder}/{name}" != self.waves:
                 self.files.delete(f"{self._folder}/{name}")
@@ -83,33 +88,62 @@ class Draft:
             for folder in self.folders(name):
                 parts = self._parts.get(name, {})
                 found = parts[folder] if folder in parts else take_inventory(self.files, folder)
-                inventory |= {f"{name}/{path}".rstrip("/"): file for path, file in found.items()}
+                inventory |= {_listed(name, path): file for path, file in found.items()}
         folders = {name: [self._from_root(folder) for folder in self.folders(name)]
                    for name in names}  # fmt: skip
         sealed = {"record": {**record, "files": as_record(inventory)}, "folders": folders}
         self.check()
-        self.files.write_text(self._sealed, json.dumps(sealed, default=str))
+        plain = json.loads(json.dumps(sealed, default=str))
+        self.files.write_text(self._sealed, checked_text(plain))
 
     def sealed(self) -> dict[str, Any] | None:
         """Return the record of a stage that has written everything but is not published."""
-        if not self.files.exists(self._sealed):
+        sealed = self.read_note(self._sealed)
+        return None if sealed is None else dict(sealed["record"])
+
+    def is_whole(self) -> bool:
+        """Tell whether a sealed draft, published in part or not, is still as it was written."""
+        sealed = self._seal()
+        inventory = from_record(sealed["record"]["files"])
+        found: Inventory = {}
+        try:
+            for name, folders in sealed["folders"].items():
+                for place in self._places(name, folders):
+                    files = take_inventory(self.files, place)
+                    found |= {_listed(name, path): file for path, file in files.items()}
+        except Py4JJavaError:  # a local disk's own checksums refuse to read a file
+            return False
+        return found == inventory
+
+    def read_note(self, path: str) -> dict[str, Any] | None:
+        """Return a note of an earlier process; None without it, or if it is not as written."""
+        if not self.files.exists(path):
             return None
-        return dict(json.loads(self.files.read_text(self._sealed))["record"])
+        try:
+            return read_checked(self.files.read_text(path))
+        except UnicodeDecodeError:
+            return None
 
     def publish(self) -> None:
         """Rename everything to its place; what was renamed before is left there."""
-        sealed = json.loads(self.files.read_text(self._sealed))
+        self._check_own()
+        sealed = self._seal()
         inventory = from_record(sealed["record"]["files"])
         for name, folders in sealed["folders"].items():
             self.check()
-            self._publish(name, [f"{self._root}/{folder}" for folder in folders])
+            self._publish(name, [self._to_root(folder) for folder in folders])
             own = {path: file.size for path, file in inventory.items()
                    if path == name or path.startswith(f"{name}/")}  # fmt: skip
             self._check_complete(name, own)
 
     def remove(self) -> None:
         """Remove what is left of the stage's work."""
+        self._check_own()
         self.files.delete(self._folder)
+
+    def _check_own(self) -> None:
+        """Refuse links before anything is moved or deleted: what they lead to is not the run's."""
+        refuse_links(f"{self._root}/{FOLDER}")
 
     def _publish(self, name: str, folders: list[str]) -> None:
         waiting = [folder for folder in folders if self.files.exists(folder)]
@@ -139,5 +173,23 @@ class Draft:
                     "run the stage again"
                 )
 
+    def _seal(self) -> dict[str, Any]:
+        sealed = self.read_note(self._sealed)
+        assert sealed is not None
+        return sealed
+
+    def _places(self, name: str, folders: list[str]) -> list[str]:
+        """Return where the files of a table are: still in the draft, or published."""
+        own = [*map(self._to_root, folders), f"{self._folder}/{_READY}/{name}"]
+        return [path for path in own if self.files.exists(path)] or [f"{self._root}/{name}"]
+
     def _from_root(self, path: str) -> str:
         return path.removeprefix(f"{self._root}/")
+
+    def _to_root(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+
+def _listed(name: str, path: str) -> str:
+    """Return how a record calls a file of a table; a file that is a table itself has no path."""
+    return f"{name}/{path}".rstrip("/")

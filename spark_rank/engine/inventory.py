@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from spark_rank.data.filesystem import FileInfo, Filesystem
 
 # reads that wait for a network profit from more threads than there are cores
@@ -34,6 +36,20 @@ def take_inventory(files: Filesystem, folder: str) -> Inventory:
         relative(info, folder): StoredFile(info.size, checksum)
         for info, checksum in zip(found, checksums, strict=True)
     }
+
+
+def is_unchanged(files: Filesystem, folder: str, expected: Inventory) -> bool:
+    """Tell whether a folder has these files and no others, byte by byte.
+
+    After the loss of a machine a file may have its size and not its content.
+    """
+    found = {relative(info, folder): info.size for info in files.below(folder)}
+    if found != {path: file.size for path, file in expected.items()}:
+        return False
+    try:
+        return take_inventory(files, folder) == expected
+    except Py4JJavaError:  # a local disk's own checksums refuse to read it
+        return False
 
 
 def relative(info: FileInfo, folder: str) -> str:

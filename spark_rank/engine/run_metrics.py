@@ -5,8 +5,6 @@ Nothing reads these files again: they hold durations, which no table does.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.failures import failed_users
+from spark_rank.engine.self_checked import checked_text, checksum, read_checked
 from spark_rank.engine.store import Run
 from spark_rank.events import emit
 
@@ -67,9 +66,9 @@ def write_metrics(run: Run, metrics: Metrics) -> None:
     """Write both files; a store that takes none is no reason to fail."""
     path = run.path(f"{FOLDER}/{metrics['stage']}")
     try:
-        run.files.write_text(f"{path}.json", _with_checksum(metrics))
+        run.files.write_text(f"{path}.json", checked_text(metrics))
         text = prometheus(metrics)
-        run.files.write_text(f"{path}.prom", f"{text}{_COMMENT}{_checksum(text)}\n")
+        run.files.write_text(f"{path}.prom", f"{text}{_COMMENT}{checksum(text)}\n")
     except (OSError, Py4JError) as error:
         emit(
             "metrics_not_written",
@@ -82,23 +81,9 @@ def write_metrics(run: Run, metrics: Metrics) -> None:
 def is_intact(text: str) -> bool:
     """Tell whether one of these files is as it was written: each holds its own checksum."""
     if not text.startswith("{"):
-        body, _, checksum = text.rpartition(_COMMENT)
-        return checksum == f"{_checksum(body)}\n"
-    try:
-        told = json.loads(text)
-        del told["checksum"]
-    except (ValueError, KeyError):
-        return False
-    return _with_checksum(told) == text
-
-
-def _with_checksum(metrics: Metrics) -> str:
-    told = {**metrics, "checksum": _checksum(json.dumps(metrics))}
-    return json.dumps(told, indent=2) + "\n"
-
-
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        body, _, written = text.rpartition(_COMMENT)
+        return written == f"{checksum(body)}\n"
+    return read_checked(text) is not None
 
 
 def peak_memory(spark: SparkSession) -> dict[str, dict[str, int]] | None:

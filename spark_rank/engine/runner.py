@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 import spark_rank
 from spark_rank.config import Config
 from spark_rank.engine.capacity import warn_if_too_small
+from spark_rank.engine.containment import refuse_links
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.executors import check_executors
 from spark_rank.engine.lease import Lease, held
@@ -36,6 +37,7 @@ Record = dict[str, Any]
 @contextmanager
 def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
     """Hold the run for a block of code: nobody else writes into it meanwhile."""
+    refuse_links(run.root)
     lease = Lease(run.files, run.root, run.run_id)
     with held(lease, takeover=takeover, when_lost=run.spark.sparkContext.cancelAllJobs):
         run.lease = lease
@@ -68,7 +70,8 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
             return done
         draft = run.draft(stage.name, fingerprint)
         users = None
-        if draft.sealed() is None:
+        # what was sealed before is looked at again: the machine may have been lost since
+        if draft.sealed() is None or not draft.is_whole():
             draft.clear()
             warn_if_too_small(stage.name, config, run)
             started = datetime.now(UTC)

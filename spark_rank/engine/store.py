@@ -19,6 +19,7 @@ from spark_rank.data.contracts import VERSION_COLUMN, Contract
 from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.engine.containment import check_contained
 from spark_rank.engine.drafts import Draft
+from spark_rank.engine.file_sizes import join_small_files
 from spark_rank.engine.lease import Lease
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
@@ -82,7 +83,10 @@ class Run:
         Readers see it when the stage is done.
         """
         writer = contract.apply(frame).write.mode("overwrite")
-        writer.partitionBy(*partition_by).parquet(self.draft_path(contract.table))
+        folder = self.draft_path(contract.table)
+        writer.partitionBy(*partition_by).parquet(folder)
+        if not partition_by:  # else every directory has what its readers ask for, and no more
+            join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written
         return self.written(contract).count()
 
@@ -144,15 +148,20 @@ class Run:
         if not self.files.exists(path):
             return None
         try:
-            record = json.loads(self.files.read_text(path))
-        except (ValueError, Py4JJavaError) as error:
+            text = self.files.read_text(path)
+            record = json.loads(text)
+        except (ValueError, RecursionError, Py4JJavaError) as error:
             raise _bad_record(path, java_reason(error)) from None
+        if not isinstance(record, dict):
+            raise _bad_record(path, f"it holds a {type(record).__name__}")
         missing = [key for key in _RECORD_KEYS if key not in record]
         if missing:
             raise _bad_record(path, f"it has no {missing[0]!r}")
-        if record.pop("checksum") != _checksum(record):
+        given = record.pop("checksum")
+        # the text too: another last digit of a number may be read as the same number
+        if given != _checksum(record) or text != _as_text({**record, "checksum": given}):
             raise _bad_record(path, "it is not as it was written")
-        return dict(record)
+        return record
 
     def write_record(self, stage: str, record: Mapping[str, Any], *, renew: bool = False) -> None:
         """Publish a stage: its data is complete."""
@@ -169,9 +178,13 @@ class Run:
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the records of all finished stages."""
-        found = self.files.glob(self.path("manifest") + "/*.json")
-        names = [info.path.rsplit("/", 1)[-1].removesuffix(".json") for info in found]
+        names = self.recorded_stages()
         return {name: record for name in names if (record := self.record(name)) is not None}
+
+    def recorded_stages(self) -> list[str]:
+        """Return the names of the finished stages."""
+        names = self.files.names(self.path("manifest"))
+        return [name.removesuffix(".json") for name in names if name.endswith(".json")]
 
     def _recorded_tables(self) -> dict[str, int]:
         return {

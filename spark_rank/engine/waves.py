@@ -10,7 +10,6 @@ are waiting, so that saving in parts costs next to nothing.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -24,8 +23,16 @@ from pyspark.sql import DataFrame
 from spark_rank.data.contracts import Contract
 from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.drafts import Draft
-from spark_rank.engine.inventory import Inventory, as_record, from_record, take_inventory
+from spark_rank.engine.file_sizes import join_small_files
+from spark_rank.engine.inventory import (
+    Inventory,
+    as_record,
+    from_record,
+    is_unchanged,
+    take_inventory,
+)
 from spark_rank.engine.progress import job_description, over_users
+from spark_rank.engine.self_checked import checked_text
 from spark_rank.engine.store import Run
 
 _UNDER_WAY = 2
@@ -167,6 +174,8 @@ class _Saver:
         folder = f"{draft.waves}/{self.contract.table}/{own}"
         writer = self.contract.apply(make(wave)).write.mode("overwrite")
         writer.partitionBy(*self.partition_by).parquet(folder)
+        if not self.partition_by:
+            join_small_files(self.run.spark, draft.files, folder)
         written = self.run.spark.read.schema(self.contract.schema()).parquet(folder)
         found = SavedWave(wave, written.count(), folder, take_inventory(draft.files, folder))
         note = {
@@ -176,28 +185,27 @@ class _Saver:
             "files": as_record(found.files),
         }
         draft.check()
-        draft.files.write_text(_note(draft, self.contract, wave.number), json.dumps(note))
+        draft.files.write_text(_note(draft, self.contract, wave.number), checked_text(note))
         return found
 
 
 def _begun_plan(draft: Draft, contract: Contract, plan: Sequence[tuple[int, ...]]) -> list[Wave]:
     path = f"{draft.waves}/{contract.table}/{_PLAN}"
-    if not draft.files.exists(path):
+    begun = draft.read_note(path)
+    if begun is None:
+        begun = {"waves": plan}
         draft.check()
-        draft.files.write_text(path, json.dumps(list(plan)))
-    begun = json.loads(draft.files.read_text(path))
-    return [Wave(number, tuple(buckets)) for number, buckets in enumerate(begun)]
+        draft.files.write_text(path, checked_text(begun))
+    return [Wave(number, tuple(buckets)) for number, buckets in enumerate(begun["waves"])]
 
 
 def _saved(draft: Draft, contract: Contract, wave: Wave) -> SavedWave | None:
-    path = _note(draft, contract, wave.number)
-    if not draft.files.exists(path):
+    note = draft.read_note(_note(draft, contract, wave.number))
+    if note is None or tuple(note["buckets"]) != wave.buckets:
         return None
-    note: dict[str, Any] = json.loads(draft.files.read_text(path))
     folder = f"{draft.waves}/{contract.table}/{note['folder']}"
     files = from_record(note["files"])
-    sizes = {info.path: info.size for info in draft.files.below(folder)}
-    if sizes != {f"{folder}/{name}": file.size for name, file in files.items()}:
+    if not is_unchanged(draft.files, folder, files):
         return None  # what is not as it was saved is made anew
     return SavedWave(wave, note["rows"], folder, files)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -14,22 +14,25 @@ from spark_rank.data.tables import BLOCKS
 from spark_rank.engine.drafts import FOLDER as DRAFTS
 from spark_rank.engine.inventory import from_record
 from spark_rank.engine.lease import Lease
+from spark_rank.engine.needed_runs import noted_runs, recorded_runs
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, ContractError
 from spark_rank.runs.pointer import promoted_run
+from spark_rank.visible import visible
 
 COMPLETE, INCOMPLETE, RUNNING, DAMAGED = "complete", "incomplete", "running", "damaged"
+# what only has the name of a run, as a link or a file, or a name that no run can have
+FOREIGN = "foreign"
 # a run that has these is whole; tune, rank, aggregate, recommend are for those who want them
 REQUIRED = ("ingest", "prepare", "features", "train", "evaluate", "report")
-_FOLDER = re.compile(r"run_id=(.+)")
-_ROOT = re.compile(r".*/runs/run_id=([^/]+)/?")
+_FOLDER = re.compile(r"run_id=(.+)", re.DOTALL)
 
 Records = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class RunState:
-    """A run as the list shows it."""
+    """A run as the list shows it; `needs` are the runs it was made with, None if nobody knows."""
 
     run_id: str
     state: str
@@ -39,7 +42,7 @@ class RunState:
     started: str | None = None
     size: int = 0
     promoted: bool = False
-    needs: frozenset[str] = field(default=frozenset())
+    needs: frozenset[str] | None = frozenset()
 
 
 class Catalogue:
@@ -53,7 +56,7 @@ class Catalogue:
     def run(self, run_id: str) -> Run:
         """Return a run that is there."""
         found = Run(self.spark, self.store, run_id)
-        if not self.files.exists(found.root):
+        if not self.files.is_directory(found.root):
             raise ConfigError(
                 f"no run {run_id!r} in {self.store}: `spark-rank runs list` names what there is"
             )
@@ -64,22 +67,37 @@ class Catalogue:
         names = self.files.names(self.files.qualified(f"{self.store.rstrip('/')}/runs"))
         ids = [match[1] for name in names if (match := _FOLDER.fullmatch(name))]
         promoted = promoted_run(self.files, self.store)
-        found = [self.state(run_id, promoted=run_id == promoted) for run_id in ids]
+        found = [self._state_or_foreign(run_id, promoted) for run_id in ids]
         return sorted(found, key=lambda state: (state.started or "", state.run_id), reverse=True)
 
     def state(self, run_id: str, *, promoted: bool = False) -> RunState:
         """Return the state of one run; what is damaged is told, not raised."""
         run = self.run(run_id)
-        try:
-            records = run.records()
-        except ContractError as error:
-            return RunState(run_id, DAMAGED, str(error), promoted=promoted)
-        state, detail = self._condition(run, records)
+        records, damages = readable_records(run)
+        noted = noted_runs(run)
+        if damages:
+            state, detail = DAMAGED, next(iter(damages.values()))
+            # a record that cannot be read may have named any
+            needs = None if noted is None else noted | recorded_runs(records)
+        else:
+            state, detail = self._condition(run, records)
+            needs = (noted or frozenset()) | recorded_runs(records)
         return RunState(
             run_id, state, detail, tuple(in_order(records)), users(records),
             min((record["started"] for record in records.values()), default=None),
-            size(records.values()), promoted, needed_runs(records),
+            size(records.values()), promoted, needs,
         )  # fmt: skip
+
+    def _state_or_foreign(self, run_id: str, promoted: str | None) -> RunState:
+        """Return the state of what has the name of a run; one odd directory hides no other."""
+        try:
+            return self.state(run_id, promoted=run_id == promoted)
+        except ConfigError as error:
+            named = run_id == promoted  # then it stands for a run that nobody knows
+            return RunState(
+                visible(run_id), FOREIGN, str(error), promoted=named,
+                needs=None if named else frozenset(),
+            )  # fmt: skip
 
     def _condition(self, run: Run, records: Records) -> tuple[str, str]:
         lease = Lease(self.files, run.root, run.run_id)
@@ -91,6 +109,18 @@ class Catalogue:
             return INCOMPLETE, f"{', '.join(begun)} was broken off"
         missing = [name for name in REQUIRED if name not in records]
         return (INCOMPLETE, f"without {', '.join(missing)}") if missing else (COMPLETE, "")
+
+
+def readable_records(run: Run) -> tuple[Records, dict[str, str]]:
+    """Return the records that can be read, and what is wrong with the others, by stage."""
+    records: Records = {}
+    damages: dict[str, str] = {}
+    for stage in run.recorded_stages():
+        try:
+            records[stage] = run.record(stage) or {}
+        except ContractError as error:
+            damages[stage] = str(error)
+    return records, damages
 
 
 def in_order(records: Records) -> list[str]:
@@ -107,14 +137,3 @@ def users(records: Records) -> int | None:
 def size(records: Iterable[dict[str, Any]]) -> int:
     """Return the bytes of all recorded files."""
     return sum(file.size for record in records for file in from_record(record["files"]).values())
-
-
-def needed_runs(records: Records) -> frozenset[str]:
-    """Return the runs that this one was made with: a repeated command looks at them again."""
-    named = {
-        (records.get("ingest") or {}).get("settings", {}).get("dictionaries_from"),
-        (records.get("train") or {}).get("facts", {}).get("previous", {}).get("run"),
-        (records.get("features") or {}).get("settings", {}).get("kept_from"),
-    } - {None}
-    roots = {name: _ROOT.fullmatch(name) for name in named}
-    return frozenset(match[1] if match else name for name, match in roots.items())

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.engine.session import on_this_machine, spark_session
-from spark_rank.errors import ConfigError, InputDataError, RunHeldError
+from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.runs import pruning
 from spark_rank.runs.catalogue import COMPLETE, Catalogue, in_order
 from spark_rank.runs.comparison import compare
@@ -36,7 +36,8 @@ def manage(options: argparse.Namespace, config: Config) -> None:
 
 def _list(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
     states = Catalogue(spark, config.store).states()
-    runs = [{**dataclasses.asdict(s), "needs": sorted(s.needs)} for s in states]
+    runs = [{**dataclasses.asdict(s), "needs": None if s.needs is None else sorted(s.needs)}
+            for s in states]  # fmt: skip
     return {"store": config.store, "runs": runs}
 
 
@@ -81,7 +82,7 @@ def _prune(options: argparse.Namespace, config: Config, spark: SparkSession) -> 
 def _deleted(catalogue: Catalogue, choice: pruning.Choice) -> pruning.Choice:
     try:
         pruning.delete(catalogue.run(choice.run_id))
-    except RunHeldError as error:
+    except ConfigError as error:  # somebody works on it, or it has links
         return dataclasses.replace(choice, goes=False, reason=str(error))
     return choice
 

@@ -27,7 +27,7 @@ from spark_rank.planning.plan import (
 from spark_rank.planning.rates import starting
 from spark_rank.planning.rendering import as_json, as_text
 from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthetic
-from spark_rank.runs.catalogue import DAMAGED, Catalogue, Records
+from spark_rank.runs.catalogue import DAMAGED, FOREIGN, Catalogue, Records
 
 # stages whose settings decide how long a stage takes, beside its own
 _DECIDING = {
@@ -73,7 +73,7 @@ def _records(catalogue: Catalogue, own: str) -> dict[str, Records]:
     """Return the records of the run itself and of the latest others, the latest first."""
     states = catalogue.states()
     # damage of others is no matter; of the run itself it is told
-    names = [s.run_id for s in states if s.state != DAMAGED or s.run_id == own]
+    names = [s.run_id for s in states if s.state not in (DAMAGED, FOREIGN) or s.run_id == own]
     latest = [name for place, name in enumerate(names) if place < _LATEST or name == own]
     return {name: catalogue.run(name).records() for name in latest}
 

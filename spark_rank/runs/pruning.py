@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from spark_rank.engine.containment import refuse_links
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.store import Run
-from spark_rank.runs.catalogue import RUNNING, RunState
+from spark_rank.runs.catalogue import FOREIGN, RUNNING, RunState
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,22 @@ def choose(
     by_id = {state.run_id: state for state in states}
     waiting = list(kept)
     while waiting:
-        user = waiting.pop()
-        for needed in sorted(by_id[user].needs & by_id.keys() - kept.keys()):
-            kept[needed] = f"run {user} was made with it"
+        user = by_id[waiting.pop()]
+        known = user.needs is not None
+        for needed in sorted(_possibly_needed(user, states) - kept.keys()):
+            kept[needed] = f"run {user.run_id} {'was' if known else 'may have been'} made with it"
             waiting.append(needed)
     return [Choice(s.run_id, s.run_id not in kept, kept.get(s.run_id, s.state), s.size)
             for s in states]  # fmt: skip
+
+
+def _possibly_needed(user: RunState, states: Sequence[RunState]) -> set[str]:
+    """Return the runs that a run was made with; if nobody knows, all that began before it."""
+    if user.needs is not None:
+        return {state.run_id for state in states if state.run_id in user.needs}
+    began = user.started
+    return {state.run_id for state in states if state.state != FOREIGN
+            and (began is None or state.started is None or state.started <= began)}  # fmt: skip
 
 
 def _own_reason(
@@ -46,6 +57,8 @@ def _own_reason(
 ) -> str | None:
     if state.promoted:
         return "promoted"
+    if state.state == FOREIGN:
+        return f"no run ({state.detail})"
     if state.state == RUNNING:
         return f"going on ({state.detail})"
     if keep is not None and position < keep:
@@ -60,6 +73,7 @@ def _own_reason(
 
 def delete(run: Run) -> None:
     """Delete a run that nobody works on; its manifest first, so that no reader trusts the rest."""
+    refuse_links(run.root)
     with held(Lease(run.files, run.root, run.run_id)):
         run.files.delete(run.path("manifest"))
         for name in run.files.names(run.root):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -10,15 +11,27 @@ from pyspark.errors import PySparkException
 
 from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.data.tables import TABLES
+from spark_rank.engine.containment import refuse_links
+from spark_rank.engine.drafts import FOLDER as DRAFTS
 from spark_rank.engine.inventory import READERS, StoredFile, from_record, relative
+from spark_rank.engine.lease import FOLDER as LEASE
+from spark_rank.engine.needed_runs import FILE as NEEDED_RUNS
 from spark_rank.engine.run_metrics import FOLDER as METRICS_FOLDER
 from spark_rank.engine.run_metrics import is_intact
 from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
-from spark_rank.runs.catalogue import Records
+from spark_rank.runs.catalogue import Records, readable_records
 
 MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
 _MANIFEST = "manifest"
+# what stages and processes are at work on, and what holds its own checksum
+_AT_WORK = (DRAFTS, LEASE)
+_SELF_CHECKED = (f"{METRICS_FOLDER}/", NEEDED_RUNS)
+# what Spark leaves beside tables: an empty file, and checksums that Hadoop looks at when it reads
+_SUCCESS = "_SUCCESS"
+_CHECKSUM_HEAD = b"crc\0"
+# a small file that was being written when its process was killed: no glob of ours ends so
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 
 @dataclass(frozen=True)
@@ -41,14 +54,15 @@ class Findings:
 
 def verify(run: Run) -> Findings:
     """Read every file of a run; rows are counted where the files are what they should be."""
+    refuse_links(run.root)  # they may lead anywhere, round in circles too
     records, problems = _records(run)
     listed = {path: file for record in records.values()
               for path, file in from_record(record["files"]).items()}  # fmt: skip
-    present = {relative(info, run.root): info.size for info in run.files.below(run.root)}
+    present = _present(run)
     for path in sorted(present.keys() - listed.keys()):
-        if path.startswith(f"{METRICS_FOLDER}/"):
-            problems += _check_metrics(run, path)
-        elif not _is_record(path):
+        if path.startswith(_SELF_CHECKED):
+            problems += _check_self_checked(run, path)
+        elif not _is_record(path) and not _is_left_by_spark(path, present):
             problems.append(Problem(FOREIGN, path, "no record lists it"))
     with ThreadPoolExecutor(READERS) as readers:
         checked = readers.map(lambda entry: _check_file(run, present, *entry), listed.items())
@@ -61,17 +75,9 @@ def verify(run: Run) -> Findings:
 
 
 def _records(run: Run) -> tuple[Records, list[Problem]]:
-    records: Records = {}
-    problems = []
-    for name in run.files.names(run.path(_MANIFEST)):
-        path = f"{_MANIFEST}/{name}"
-        if not _is_record(path):
-            continue
-        try:
-            stage = name.removesuffix(".json")
-            records[stage] = run.record(stage) or {}
-        except ContractError as error:
-            problems.append(Problem(RECORD, path, str(error)))
+    records, damages = readable_records(run)
+    problems = [Problem(RECORD, f"{_MANIFEST}/{stage}.json", damage)
+                for stage, damage in damages.items()]  # fmt: skip
     for stage, record in records.items():
         for needed, fingerprint in record["upstream"].items():
             if needed in records and records[needed]["fingerprint"] != fingerprint:
@@ -80,11 +86,40 @@ def _records(run: Run) -> tuple[Records, list[Problem]]:
     return records, problems
 
 
+def _present(run: Run) -> dict[str, int]:
+    """Return all files of a run, hidden ones too, but those of a stage in progress."""
+    found = {
+        relative(info, run.root): info.size
+        for name in run.files.names(run.root) if name not in _AT_WORK
+        for info in run.files.below(run.path(name), hidden=True)
+    }  # fmt: skip
+    return {path: size for path, size in found.items() if not _UNFINISHED.fullmatch(_name(path))}
+
+
+def _is_left_by_spark(path: str, present: dict[str, int]) -> bool:
+    """Tell of a file beside the tables' own whether it is one of Spark's and Hadoop's."""
+    name = _name(path)
+    if name == _SUCCESS:
+        return present[path] == 0
+    beside = path.removesuffix(name) + name[1:].removesuffix(".crc")
+    return path == _checksum_path(beside) and beside in present
+
+
+def _checksum_path(path: str) -> str:
+    """Return where a local disk has the checksums of a file, for Hadoop."""
+    name = _name(path)
+    return f"{path.removesuffix(name)}.{name}.crc"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def _is_record(path: str) -> bool:
     return path.startswith(f"{_MANIFEST}/") and path.endswith(".json")
 
 
-def _check_metrics(run: Run, path: str) -> list[Problem]:
+def _check_self_checked(run: Run, path: str) -> list[Problem]:
     """Return what is wrong with a file that no record lists and that holds its own checksum."""
     try:
         intact = is_intact(run.files.read_text(run.path(path)))
@@ -101,6 +136,10 @@ def _check_file(
     if present[path] != expected.size:
         detail = f"has {present[path]:,} bytes, the manifest says {expected.size:,}"
         return Problem(CHANGED, path, detail)
+    sums = _checksum_path(path)
+    # Hadoop reads over a damaged head; Spark's reader of Parquet does not
+    if sums in present and run.files.head(run.path(sums), len(_CHECKSUM_HEAD)) != _CHECKSUM_HEAD:
+        return Problem(CHANGED, path, "its file of checksums is damaged")
     checksum = _checksum(run.files, run.path(path))
     return None if checksum == expected.sha256 else Problem(CHANGED, path, f"SHA-256: {checksum}")
 
@@ -121,4 +160,6 @@ def _check_rows(run: Run, table: str) -> list[Problem]:
         run.read(contract)
     except ContractError as error:
         return [Problem(ROWS, table, str(error))]
+    except (Py4JJavaError, PySparkException) as error:
+        return [Problem(ROWS, table, f"cannot be read ({java_reason(error)})")]
     return []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
+from spark_rank.engine.needed_runs import note_needed_runs
 from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.stage import Stage
@@ -28,6 +29,7 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
         run = Run(spark, config.store, config.run_id)
         try:
             with working_on(run, takeover=takeover):
+                note_needed_runs(run, config)
                 run_stages(stages, config, spark, run)
         except Exception:
             tell_worker_lines(spark)

@@ -28,7 +28,8 @@ def feature_table(spark: SparkSession, matrix: NDArray[np.float32], offsets: pa.
     n_items, width = matrix.shape
     ends = pa.array(np.arange(0, (n_items + 1) * width, width), pa.int32())
     vectors = pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
-    return spark.createDataFrame(offsets.append_column("features", vectors))
+    # one file, on however many cores: a row per item is little
+    return spark.createDataFrame(offsets.append_column("features", vectors)).coalesce(1)
 
 
 def panel_table(

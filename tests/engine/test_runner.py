@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.tables import ITEMS, METRICS, USERS
-from spark_rank.engine.runner import run_stage
+from spark_rank.engine.runner import run_stage, working_on
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, ContractError
@@ -228,8 +228,34 @@ def test_a_link_out_of_the_store_is_refused(spark: SparkSession, tmp_path: Path)
     for store in ("store", "real store"):
         with pytest.raises(ConfigError, match="a link that leads out of the store, to .*outside"):
             Run(spark, str(tmp_path / store), "away")
-        for run_id in ("here", "again", "new"):
+        with pytest.raises(ConfigError, match="is a link to .*run_id=here: remove it, or name"):
+            Run(spark, str(tmp_path / store), "again")
+        for run_id in ("here", "new"):
             Run(spark, str(tmp_path / store), run_id)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["_drafts", "_drafts/first", "_drafts/first/attempt", "_drafts/first/attempt/users/bucket=0",
+     "manifest", "_lease", "run_metrics", "users", "users/part-0.parquet"],
+)  # fmt: skip
+def test_a_link_inside_a_run_is_refused_and_nothing_behind_it_is_touched(
+    spark: SparkSession, run: Run, make_config: MakeConfig, tmp_path: Path, place: str
+) -> None:
+    outside = tmp_path / "outside"
+    (outside / "precious").mkdir(parents=True)
+    kept = [outside / "note", outside / "precious" / "file"]
+    for path in kept:
+        path.write_text("mine")
+    link = Path(run.path(place).removeprefix("file:"))
+    link.parent.mkdir(parents=True)
+    link.symlink_to(kept[0] if link.suffix else outside)
+    with pytest.raises(ConfigError, match=f"{place} is a link to .*outside"), working_on(run):
+        run_stage(Counted().stage, make_config(), spark, run)
+    if place.startswith("_drafts"):
+        with pytest.raises(ConfigError, match=f"{place} is a link to .*outside"):
+            run_stage(Counted().stage, make_config(), spark, run)
+    assert sorted(path for path in outside.rglob("*") if path.is_file()) == kept
 
 
 def test_files_there_and_back(run: Run, tmp_path: Path) -> None:

@@ -169,6 +169,39 @@ def test_saved_waves_are_not_made_again(
     assert "[waving] 1 of 3 waves are there already" in capsys.readouterr().err
 
 
+def test_a_saved_wave_that_lost_its_content_is_made_again(
+    run: Run, make_config: MakeConfig
+) -> None:
+    table, config = Table(), make_config()
+    with dying_at(run, "seal"), pytest.raises(Killed):
+        run_stage(table.stage, config, run.spark, run)
+    folder = Path(run.path("_drafts/waving").removeprefix("file:"))
+    (waves,) = folder.glob("waves-*/users")
+    lose_content(next(waves.glob("00000-*/*.parquet")))
+    lose_content(waves / "00001.json")
+    assert_finished(run, table, config)
+    assert table.made == {0: 2, 1: 2, 2: 1}
+
+
+@pytest.mark.parametrize("lost", ["waves-*/users/00002-*/*.parquet", "sealed-*.json"])
+def test_a_sealed_stage_that_lost_content_is_not_published(
+    run: Run, make_config: MakeConfig, lost: str
+) -> None:
+    table, config = Table(), make_config()
+    with dying_at(run, "publish"), pytest.raises(Killed):
+        run_stage(table.stage, config, run.spark, run)
+    folder = Path(run.path("_drafts/waving").removeprefix("file:"))
+    lose_content(next(folder.glob(lost)))
+    assert_finished(run, table, config)
+    assert table.made == {0: 1, 1: 1, 2: 2 if lost.endswith("parquet") else 1}
+
+
+def lose_content(path: Path) -> None:
+    """Leave a file its size alone, as a machine does that was lost before its disk had it."""
+    path.write_bytes(bytes(path.stat().st_size))
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
 @contextmanager
 def dying_at(run: Run, name: str) -> Iterator[None]:
     """Kill the process at the door of a step of the draft."""

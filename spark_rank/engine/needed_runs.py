@@ -1,0 +1,53 @@
+"""Which runs a run is made with: noted when work on it begins, long before a record tells of it.
+
+A run that was killed in its first stage needs them as well: the same command goes on with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from spark_rank.config import Config
+from spark_rank.engine.self_checked import checked_text, read_checked
+from spark_rank.engine.store import Run
+
+FILE = "_needed_runs.json"
+_ROOT = re.compile(r".*/runs/run_id=([^/]+)/?")
+
+
+def note_needed_runs(run: Run, config: Config) -> None:
+    """Note which runs the configuration names, beside those that earlier commands named."""
+    named = {config.previous, config.input.dictionaries_from, config.features.kept_from}
+    before = noted_runs(run)
+    now = run_ids(named) | (before or frozenset())
+    if now != before:
+        run.files.write_text(run.path(FILE), checked_text({"runs": sorted(now)}))
+
+
+def noted_runs(run: Run) -> frozenset[str] | None:
+    """Return the runs that were named when work began; None if nothing readable was noted."""
+    try:
+        told = read_checked(run.files.read_text(run.path(FILE)))
+    except (Py4JJavaError, UnicodeDecodeError):
+        return None
+    return None if told is None else frozenset(told["runs"])
+
+
+def recorded_runs(records: dict[str, dict[str, Any]]) -> frozenset[str]:
+    """Return the runs that finished stages were made with: a repeated command reads them again."""
+    return run_ids({
+        (records.get("ingest") or {}).get("settings", {}).get("dictionaries_from"),
+        (records.get("train") or {}).get("facts", {}).get("previous", {}).get("run"),
+        (records.get("features") or {}).get("settings", {}).get("kept_from"),
+    })  # fmt: skip
+
+
+def run_ids(named: Iterable[str | None]) -> frozenset[str]:
+    """Return the ids of runs that are named by id or by directory."""
+    names = [name for name in named if name is not None]
+    roots = [_ROOT.fullmatch(name) for name in names]
+    return frozenset(match[1] if match else name for name, match in zip(names, roots, strict=True))
