@@ -142,6 +142,23 @@ def test_jester(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+def test_jester_users_of_files_with_one_name_stay_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def users(*names: str) -> list[str]:
+        files = []
+        for name in names:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            files.append(write(tmp_path, "2,1,2\n", name))
+        return [row[0] for row in parse(spark, files, "jester")]
+
+    assert users("a/x.csv", "b/x.csv", "b/y.csv.gz") == [
+        "a/x:1", "a/x:1", "b/x:1", "b/x:1", "b/y:1", "b/y:1",
+    ]  # fmt: skip
+    same = users("a/x.csv", "b/x.csv", "b/x.csv.gz")
+    assert same == ["a/x.csv:1"] * 2 + ["b/x.csv:1"] * 2 + ["b/x.csv.gz:1"] * 2
+
+
 def test_book_crossing(spark: SparkSession, tmp_path: Path) -> None:
     text = (
         '"User-ID";"ISBN";"Book-Rating"\r\n"276725";"034545104X";"0"\r\n"276726";"0155061224";"5"\n'

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import not_blank, read_lines, split_starts, with_line
+from spark_rank.data.formats.names import named_by_line
 from spark_rank.data.formats.values import typed
 
 _DOCUMENT = r"docid\s*=\s*(\S+)"
@@ -32,8 +33,7 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     query = F.regexp_extract(F.get("cells", F.lit(1)), r"^qid:(.*)$", 1)
     comment = F.regexp_extract("raw", "#(.*)$", 1)
     named = F.nullif(F.regexp_extract(comment, _DOCUMENT, 1), F.lit(""))
-    file = F.regexp_extract("source", _end_of_path(_folders_that_tell(files)), 0)
-    document = F.coalesce(named, F.concat_ws(":", file, F.col("line")))
+    document = F.coalesce(named, named_by_line(files))
     readable = (
         F.get("cells", F.lit(1)).startswith("qid:")
         & (F.size("pairs") > 0)
@@ -54,19 +54,6 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
         typed(rows, parts, F.col("whole"), features=F.when(F.col("whole"), _vector(numbers))),
         starts,
     )
-
-
-def _folders_that_tell(files: Sequence[str]) -> int:
-    """Return how many folders before its name tell every file from the others."""
-    parts = [file.split("/") for file in files]
-    count = 0
-    while len({tuple(path[-count - 1 :]) for path in parts}) < len(set(files)):
-        count += 1
-    return count
-
-
-def _end_of_path(folders: int) -> str:
-    return rf"([^/]*/){{{folders}}}[^/]*$"
 
 
 def _vector(numbers: Column) -> Column:
