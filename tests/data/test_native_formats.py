@@ -211,8 +211,32 @@ def test_judgments_as_cfquery(spark: SparkSession, tmp_path: Path) -> None:
     assert found[-1][-1] == "malformed_row"
 
 
+def test_documents_below_a_query_that_cannot_be_read_belong_to_none(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = (
+        "QN\nRD  7 1\n\ufeffQN 00001\nRD  139 1\nQN \nQU lost\nRD  139 0\n    7 2\n"
+        "QN00003\nRD  8 2\nQN 00004\nRD  8 1\n"
+    )
+    path = write(tmp_path, text, "cfquery")
+    marked = write(tmp_path, "\ufeffQN 00005\nRD  9 2\n", "marked")
+    missing, malformed = "missing_item", "malformed_row"
+    assert parse(spark, [path, marked], "judgments") == [
+        (None, None, None, None, malformed),
+        ("1", None, 1.0, None, missing),
+        ("1", "00001/139", 1.0, None, None),
+        (None, None, None, None, malformed),
+        ("1", None, 0.0, None, missing),
+        ("1", None, 2.0, None, missing),
+        (None, None, None, None, malformed),
+        ("1", None, 2.0, None, missing),
+        ("1", "00004/8", 1.0, None, None),
+        ("1", "00005/9", 2.0, None, None),
+    ]
+
+
 def test_judgments_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    text = "query\tdoc\trew\tjbw\n1\t007\t1\t2\n1\t8\t\t0\n1\t9\t1\n"
+    text = "query\tdoc\trew\tjbw\n1\t007\t1\t2\n1\t8\t\t0\n1\t9\t1\n\t10\t1\t\n1\t \t\t2\n"
     path = write(tmp_path, text, "judgments.tsv")
     other = write(tmp_path, "query\tdoc\tanna\n5\t6\t1\n", "z.tsv")
     assert sorted(parse(spark, [path, other], "judgments"), key=str) == sorted(
@@ -221,6 +245,8 @@ def test_judgments_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
             ("jbw", "1/007", 2.0, None, None),
             ("jbw", "1/8", 0.0, None, None),
             (None, "1/9", None, None, "malformed_row"),
+            ("rew", None, 1.0, None, "missing_item"),
+            ("jbw", None, 2.0, None, "missing_item"),
             ("anna", "5/6", 1.0, None, None),
         ],
         key=str,
