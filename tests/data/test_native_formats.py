@@ -15,6 +15,7 @@ from spark_rank.cli import main
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.detection import check_format
+from spark_rank.data.formats.letor import MAX_FEATURES
 from spark_rank.data.formats.lines import read_lines, split_starts, with_heading, with_line
 from spark_rank.data.quality import with_reason
 from spark_rank.engine.session import runtime_setting
@@ -277,6 +278,17 @@ def test_letor(spark: SparkSession, tmp_path: Path) -> None:
         pytest.approx([0.0, 0.5, -0.01]), [1.0, 0.0, 2.0], [1.0, 0.0, 2.0],
     ]  # fmt: skip
     assert vectors[3] is None
+
+
+def test_a_feature_with_a_great_number_does_not_widen_all_vectors(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    numbers = (MAX_FEATURES, MAX_FEATURES + 1, 999_999, 10**12)
+    text = "".join(f"1 qid:9 1:1 {number}:2 #docid = d\n" for number in numbers)
+    path = write(tmp_path, text, "train.txt")
+    rows = read_ratings(spark, [str(path)], InputConfig(format="letor")).rows.orderBy("row")
+    found = [(row["fields_ok"], row["features"]) for row in rows.collect()]
+    assert found == [(True, [1.0, *[0.0] * (MAX_FEATURES - 2), 2.0])] + [(False, None)] * 3
 
 
 def test_letor_documents_without_a_name_are_told_apart_by_their_files(

@@ -13,6 +13,8 @@ from spark_rank.data.formats.lines import not_blank, read_lines, split_starts, w
 from spark_rank.data.formats.names import named_by_line
 from spark_rank.data.formats.values import typed
 
+# all vectors become as long as the longest: one great number would make a table of zeros
+MAX_FEATURES = 10_000
 _DOCUMENT = r"docid\s*=\s*(\S+)"
 _VALUE = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PAIR = rf"^[0-9]{{1,6}}:{_VALUE}$"
@@ -47,7 +49,11 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     checked = cells.withColumn("readable", F.coalesce(readable, F.lit(False)))
     numbers = F.transform("pairs", lambda p: F.split_part(p, F.lit(":"), F.lit(1)).try_cast("int"))
     # from 1, each once
-    sound = (F.array_min(numbers) >= 1) & (F.size(F.array_distinct(numbers)) == F.size("pairs"))
+    sound = (
+        (F.array_min(numbers) >= 1)
+        & (F.array_max(numbers) <= MAX_FEATURES)
+        & (F.size(F.array_distinct(numbers)) == F.size("pairs"))
+    )
     whole = F.col("readable") & F.coalesce(sound, F.lit(False))
     rows = checked.withColumn("whole", whole)
     return Reading(
