@@ -164,6 +164,15 @@ def test_text_that_is_not_utf8_is_set_aside(spark: SparkSession, tmp_path: Path)
     assert parse(spark, path, format="csv")[0][0] == "Jos\ufffd"
 
 
+def test_blanks_are_no_id(spark: SparkSession, tmp_path: Path) -> None:
+    text = "user,item,rating\n ,v,5\nu,\t,5\n\u00a0,v,5\nu, i,5\n"
+    rows = parse(spark, write(tmp_path, text), format="csv")
+    user, item = "missing_user", "missing_item"
+    assert [(*row[:2], row[-1]) for row in rows] == [
+        (None, "v", user), ("u", None, item), (None, "v", user), ("u", " i", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "rating", "reason"),
     [
@@ -194,6 +203,15 @@ def test_what_is_a_time(
     path = write(tmp_path, f"user,item,rating,timestamp\nu,i,3,{text}\n")
     (row,) = parse(spark, path, format="csv")
     assert row[3:] == (seconds, None)
+
+
+def test_a_time_without_its_day_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """It would be another time with every day that the ratings are read on."""
+    texts = ["12:30", "10:15:00", "T01:02:03", "2005-09", "2005-9-6", " 2005-09-06 "]
+    lines = "".join(f"u,i,3,{text}\n" for text in texts)
+    rows = parse(spark, write(tmp_path, "user,item,rating,timestamp\n" + lines), format="csv")
+    whole = (1125964800, None)
+    assert [row[3:] for row in rows] == [(None, "unreadable_timestamp")] * 4 + [whole] * 2
 
 
 def test_a_timestamp_can_be_left_out(spark: SparkSession, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_netflix_combined(spark: SparkSession, tmp_path: Path, name: str) -> Non
     text = (
         "1:\r\n1488844,3,2005-09-06\r\n007,5,2005-09-06\r\n"  # leading zeros stay
         "2:\n3:\n\n4000000000,1,2005-09-06\n"  # an empty movie; an id beyond int32
-        "8,6,2005-09-06\n8,3,2005-02-30\n8,3\n8,3,2005\n,3,2005-09-06\n8,x,2005-09-06\n"
+        "8,6,2005-09-06\n8,3,2005-02-30\n8,3\n8,3,2005\n ,3,2005-09-06\n8,x,2005-09-06\n"
         "oops:\n9,4,2005-09-06\n"  # whose rating is this?
         "4:\n9,4,2005-09-06"
     )
@@ -182,7 +182,7 @@ def test_book_crossing(spark: SparkSession, tmp_path: Path) -> None:
 def test_eachmovie(spark: SparkSession, tmp_path: Path) -> None:
     text = (
         "1\t10\t0.8\t1\t1996-03-01 12:00:00\n1 11  1 .5 3/1/96 12:00:00\n"
-        "2 10 0.5 1 3/1/1996\n2 11 0.2 1 soon\n2 12 0.2\n"
+        "2 10 0.5 1 3/1/1996\n2 11 0.2 1 soon\n2 12 0.2\n2 13 0.2 1 12:00:00\n"
     )
     noon, midnight = 825681600, 825638400
     assert parse(spark, write(tmp_path, text, "vote.txt"), "eachmovie") == [
@@ -191,6 +191,7 @@ def test_eachmovie(spark: SparkSession, tmp_path: Path) -> None:
         ("2", "10", 0.5, midnight, "unknown_rating_level"),
         ("2", "11", 0.2, None, "unreadable_timestamp"),
         ("2", "12", 0.2, None, "malformed_row"),
+        ("2", "13", 0.2, None, "unreadable_timestamp"),
     ]
 
 
