@@ -67,20 +67,25 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    tables |= write_titles(settings, run)
+    titles, unreadable = write_titles(settings, run)
+    tables |= titles
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
     return StageResult(
         f"{rows:,} rows: {kept:,} ratings of {tables[USERS.table]:,} users and "
         f"{tables[ITEMS.table]:,} items, {quarantined:,} quarantined{_in_words(reasons)}"
-        + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else ""),
+        + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
+        + "".join(
+            f", {lines:,} lines of titles unreadable" for lines in unreadable.values() if lines
+        ),
         tables,
         {
             "rows_in": rows,
             "quarantined_by_reason": reasons,
             "dropped_by_reason": dropped,
             "rating_scale": scale,
+            **unreadable,
         },
     )
 

@@ -17,6 +17,7 @@ from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.detection import check_format
 from spark_rank.data.formats.letor import MAX_FEATURES
 from spark_rank.data.formats.lines import read_lines, split_starts, with_heading, with_line
+from spark_rank.data.formats.titles import read_titles
 from spark_rank.data.quality import with_reason
 from spark_rank.engine.session import runtime_setting
 from spark_rank.errors import ConfigError
@@ -308,6 +309,27 @@ def test_letor_documents_without_a_name_are_told_apart_by_their_files(
     assert items(a, b, c) == [
         "7/Fold1/train.txt:1", "7/Fold1/vali.txt.gz:1", "7/Fold2/train.txt:1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "titles"),
+    [
+        # as the people of MovieLens wrote it, and as others converted it
+        ("movielens-dat", [b'1::"Cats" Live (1998)::Musical', "2::Été::".encode("latin-1"),
+                           "3::Été::".encode(), b"4:Cats"],
+         [("1", '"Cats" Live (1998)', 1998), ("2", "Été", None), ("3", "Été", None), None]),
+        ("netflix", [b'1,1998,"Cats" Live'], [("1", '"Cats" Live', 1998)]),
+        ("movielens-csv", [b'1,"""Cats"", Live (1998)",Musical', "2,Été,".encode("latin-1")],
+         [("1", '"Cats", Live (1998)', 1998), ("2", "Été", None)]),
+    ],
+)  # fmt: skip
+def test_titles_are_read_as_they_are_written(
+    spark: SparkSession, tmp_path: Path, name: str, lines: list[bytes], titles: list[Any]
+) -> None:
+    path = tmp_path / "titles"
+    path.write_bytes(b"\n".join(lines))
+    found = [tuple(row) for row in read_titles(spark, [str(path)], name).collect()]
+    assert found == [title or (None, None, None) for title in titles]
 
 
 def test_text_in_latin_1(spark: SparkSession, tmp_path: Path) -> None:

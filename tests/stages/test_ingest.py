@@ -287,10 +287,11 @@ TITLES_BY_FORMAT = {
 def test_titles(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None:
     text, encoding = TITLES_BY_FORMAT[name]
     titles = tmp_path / name
-    titles.write_bytes(text.encode(encoding))
+    titles.write_bytes((text + "neither\n").encode(encoding))
     run = ingested(write(tmp_path, "user,item,rating\nu,1,3\nu,2,4\n"), "csv", f"titles={titles}")
     number = dict(rows(run, ITEMS, "item_id", "item"))["1"]
     assert rows(run, TITLES) == [("1", number, "Toy Story (1995)", 1995), ("9", None, "Été", None)]
+    assert facts(run)["titles_unreadable"] == 1
 
 
 def test_titles_that_are_none(tmp_path: Path, ingested: Callable[..., Run]) -> None:
