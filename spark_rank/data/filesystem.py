@@ -105,6 +105,23 @@ class Filesystem:
         finally:
             stream.close()
 
+    def parquet_columns(self, path: str) -> str:
+        """Return names and types of a Parquet file's columns, as text to compare."""
+        jpath, _ = self._resolve(path)
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        try:
+            file = hadoop.util.HadoopInputFile.fromPath(jpath, self._conf)
+            reader = hadoop.ParquetFileReader.open(file)
+            try:
+                # not the schema's own text: it has a name that every writer chooses
+                return str(reader.getFileMetaData().getSchema().getFields().toString())
+            finally:
+                reader.close()
+        except Py4JJavaError as error:
+            raise InputDataError(
+                f"{path}: cannot be read as Parquet: {java_reason(error)}"
+            ) from None
+
     def uri(self, path: str) -> str:
         """Return the path as an encoded URI, for the interfaces that read it as one."""
         jpath, fs = self._resolve(path)

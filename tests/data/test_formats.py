@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -116,6 +119,32 @@ def test_parquet_ids_of_any_type(spark: SparkSession, tmp_path: Path) -> None:
         ("5", None, 4.0, None, "missing_item"),
         ("6", "y", None, None, "unreadable_rating"),
     ]
+
+
+def test_parquet_files_are_read_by_their_own_columns(spark: SparkSession, tmp_path: Path) -> None:
+    tables: dict[str, dict[str, list[Any]]] = {
+        "a": {"user": [7, 8], "item": ["i", "j"], "rating": [3.0, 4.0]},
+        "b": {"rating": ["5", "x"], "user": ["007", "u"], "item": [1, 2]},
+        "c": {"user_id": ["v"], "movie": ["k"], "stars": [2], "why": ["so"]},
+        "d": {"user": [9], "item": ["i"], "rating": [3.0]},
+        "e": {"who": [9], "item": ["i"], "rating": [3.0]},
+    }
+    files = [str(tmp_path / f"{name}.parquet") for name in tables]
+    for path, columns in zip(files, tables.values(), strict=True):
+        pq.write_table(pa.table(columns), path)
+    config = InputConfig(format="parquet")
+    rows = with_reason(read_ratings(spark, files[:4], config).rows, config)
+    found = {(row["user_id"], row["item_id"], row["rating"], row["reason"]): row["raw"]
+             for row in rows.collect()}  # fmt: skip
+    assert found.keys() == {
+        ("7", "i", 3.0, None), ("8", "j", 4.0, None), ("007", "1", 5.0, None),
+        ("u", "2", None, "unreadable_rating"), ("v", "k", 2.0, None), ("9", "i", 3.0, None),
+    }  # fmt: skip
+    assert json.loads(found["v", "k", 2.0, None]) == {
+        "user_id": "v", "movie": "k", "stars": 2, "why": "so",
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match=r"column of .*e\.parquet holds the user.*one of who"):
+        read_ratings(spark, files, config)
 
 
 def test_parquet_timestamps_become_seconds(spark: SparkSession, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from spark_rank.data.formats.jester import read_jester
 from spark_rank.data.formats.judgments import read_judgments
 from spark_rank.data.formats.letor import read_letor
 from spark_rank.data.formats.netflix import read_netflix
-from spark_rank.data.formats.tabular import read_csv, read_movielens_csv, read_parquet
+from spark_rank.data.formats.parquet import read_parquet
+from spark_rank.data.formats.tabular import read_csv, read_movielens_csv
 
 _STARS = (1.0, 2.0, 3.0, 4.0, 5.0)
 _HALF_STARS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
