@@ -79,6 +79,15 @@ def test_csv_columns_by_name_and_other_delimiters(spark: SparkSession, tmp_path:
         parse(spark, path, format="csv", delimiter=";")
 
 
+def test_a_column_that_is_there_twice_is_not_chosen(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "user,item,rating,rating,note,note\nu,i,3,5,a,b\n")
+    with pytest.raises(ConfigError, match=r"input.columns.rating: .*two columns 'rating'"):
+        parse(spark, path, format="csv")
+    columns: dict[str, str | None] = {"user": "0", "item": "1", "rating": "2", "timestamp": None}
+    found = parse(spark, path, format="csv", header=False, columns=columns)
+    assert found[1] == ("u", "i", 3.0, None, None)
+
+
 def test_csv_without_header(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path, "u,i,3\nv,j,4\n")
     assert parse(spark, path, format="csv", header=False) == [

@@ -61,6 +61,8 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
     else:
         positions = {str(position): position for position in range(len(cells))}
     chosen = choose_columns(positions, settings, file)
+    if settings.header:
+        _check_names(chosen, cells, file)
     schema = ", ".join([f"c{i} string" for i in range(len(cells))] + ["unparsed string"])
     options = {
         "sep": settings.separator,
@@ -73,6 +75,16 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
     # a record over several lines is not read: each of its lines has an odd number of quotes
     whole = F.length(F.regexp_replace("raw", '[^"]', "")) % 2 == 0
     return typed(parsed, parts, fields_ok=F.col("fields.unparsed").isNull() & whole)
+
+
+def _check_names(chosen: dict[str, str], cells: Sequence[str], file: str) -> None:
+    names = [cell.strip() for cell in cells]
+    for name, column in chosen.items():
+        if names.count(column) > 1:
+            raise ConfigError(
+                f"input.columns.{name}: {file} has two columns {column!r} and nothing tells which "
+                "is meant: rename one"
+            )
 
 
 def _union(one: Reading, other: Reading) -> Reading:
