@@ -68,7 +68,7 @@ RATING_SCALE = Contract(
         Column("rank", "int", "rank of the level, from 1"),
         Column("rating", "double", "the level's rating; of a cut scale the middle of its interval"),
         Column("lower", "double", "the cut that the level begins at; null: the lowest, or no cuts"),
-        Column("ratings", "bigint", "number of ratings"),
+        Column("ratings", "bigint", "number of ratings; 0 for a known level that nobody gave"),
     ),
 )
 

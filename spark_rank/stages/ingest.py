@@ -18,7 +18,7 @@ from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import DUPLICATE, IMPLICIT, with_reason
-from spark_rank.data.rating_scale import find_scale, scale_table
+from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
@@ -63,7 +63,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     # means of duplicates lie between the levels: the scale is that of the ratings as given
     as_given = settings.duplicates == "mean"
     given = pieces.ratings_as_given() if as_given else run.written(RATINGS)
-    levels, scale = find_scale(given.select(F.col("rating").cast("float")), settings.cuts)
+    as_stored = given.select(F.col("rating").cast("float"))
+    levels, scale = find_scale(as_stored, settings.cuts, known_scale(settings))
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)

@@ -122,7 +122,14 @@ def test_what_is_below_a_folder_is_listed_without_hidden_files(
 
 
 def test_a_glob_passes_over_what_spark_hides(files: Filesystem, tmp_path: Path) -> None:
-    parts = ("_temporary/0/part-1.csv", "_SUCCESS", ".x.crc", "a/part-1.csv", "a/_SUCCESS", "b_.csv")
+    parts = (
+        "_temporary/0/part-1.csv",
+        "_SUCCESS",
+        ".x.crc",
+        "a/part-1.csv",
+        "a/_SUCCESS",
+        "b_.csv",
+    )
     folder = tmp_path / "_own"
     for name in parts:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

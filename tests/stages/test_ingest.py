@@ -320,6 +320,11 @@ def test_implicit_ratings_are_counted_and_no_fault(
     run = ingested(write(tmp_path, text), "book-crossing", "max_bad_share=0")
     assert facts(run)["dropped_by_reason"] == {"implicit": 2}
     assert facts(run)["rows_in"] == 3
+    # the levels of the format are the scale, also those that nobody gave
+    assert sorted(row[:2] for row in rows(run, RATING_SCALE)) == [
+        (i, float(i)) for i in range(1, 11)
+    ]
+    assert facts(run)["rating_scale"]["levels"] == 10
     assert [tuple(row) for row in with_ids(run).collect()] == [("1", "b", 7.0, None)]
 
 

@@ -39,12 +39,14 @@ FORMATS: dict[str, Format] = {
         delimited_reader("::", (3, 4)),
         rf"[^:]+::[^:]+::{_REAL}(::\d*)?\s*$",
         levels=_HALF_STARS,
+        coarse_levels=_STARS,
     ),
     "movielens-csv": Format(
         "userId,movieId,rating,timestamp",
         read_movielens_csv,
         r"userId,movieId,rating(,timestamp)?\s*$",
         levels=_HALF_STARS,
+        coarse_levels=_STARS,
     ),
     "netflix": Format("1: / 1488844,3,2005-09-06", read_netflix, r"\s*\d+\s*:\s*$", levels=_STARS),
     "jester": Format(

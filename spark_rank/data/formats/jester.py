@@ -20,7 +20,8 @@ _ENDING = r"(?<=[^/])(\.csv)?(\.gz)?$"
 def read_jester(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read the matrix; a user is ``<file>:<line>``, for the file has no ids, a joke its column.
 
-    Of several files of one name the folders, or else the endings, tell which is meant. A line whose count differs from its ratings is one malformed row.
+    Of several files of one name the folders, or else the endings, tell which is meant. A line
+    whose count differs from its ratings is one malformed row.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     starts = split_starts(lines)
