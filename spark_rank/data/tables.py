@@ -53,9 +53,9 @@ QUARANTINE = Contract(
     2,
     "input rows that could not be used",
     (
-        Column("source", "string", "file the row came from; null for duplicates"),
+        Column("source", "string", "file the row came from; null for very many duplicates"),
         Column("line", "bigint", "number of the line (Parquet: row) in it, from 1; else null"),
-        Column("raw", "string", "the row as it was; of a duplicate its values as JSON"),
+        Column("raw", "string", "the row as it was; of very many duplicates the values as JSON"),
         Column("reason", "string", "why it was set aside"),
     ),
 )
