@@ -18,6 +18,10 @@ from spark_rank.errors import ConfigError, InputDataError
 
 _CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 
+_GLOB = re.compile(r"[*?\[{\\]")
+# the begin of a name that Spark and Hadoop pass over
+_HIDDEN = re.compile(r"/[_.]")
+
 
 @dataclass(frozen=True)
 class FileInfo:
@@ -49,13 +53,15 @@ class Filesystem:
     def glob(self, pattern: str) -> list[FileInfo]:
         """Return every file that a path, directory or glob stands for, sorted by path.
 
-        Hidden files (``_SUCCESS``, ``.crc``) inside a directory are left out; one that is named
-        itself is not.
+        Hidden files and directories (``_SUCCESS``, ``_temporary``, ``.crc``) are left out, inside
+        a directory and among those that signs like ``*`` stand for; what is named itself is not.
         """
         jpath, fs = self._resolve(pattern)
+        named = len(_GLOB.split(str(fs.makeQualified(jpath).toString()), maxsplit=1)[0])
         found: list[FileInfo] = []
         for status in fs.globStatus(jpath) or []:
-            found.extend(self._files_below(fs, status))
+            if not _HIDDEN.search(status.getPath().toString(), named - 1):
+                found.extend(self._files_below(fs, status))
         return sorted(found, key=lambda info: info.path)
 
     def below(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
@@ -105,6 +111,23 @@ class Filesystem:
             raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         finally:
             stream.close()
+
+    def parquet_columns(self, path: str) -> str:
+        """Return names and types of a Parquet file's columns, as text to compare."""
+        jpath, _ = self._resolve(path)
+        hadoop = self._jvm.org.apache.parquet.hadoop
+        try:
+            file = hadoop.util.HadoopInputFile.fromPath(jpath, self._conf)
+            reader = hadoop.ParquetFileReader.open(file)
+            try:
+                # not the schema's own text: it has a name that every writer chooses
+                return str(reader.getFileMetaData().getSchema().getFields().toString())
+            finally:
+                reader.close()
+        except Py4JJavaError as error:
+            raise InputDataError(
+                f"{path}: cannot be read as Parquet: {java_reason(error)}"
+            ) from None
 
     def uri(self, path: str) -> str:
         """Return the path as an encoded URI, for the interfaces that read it as one."""

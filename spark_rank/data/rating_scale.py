@@ -1,13 +1,19 @@
-"""The scale of the ratings: its levels, told from the ratings or cut as configured."""
+"""The scale of the ratings: its levels, known, told from the ratings, or cut as configured."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rank.config import InputConfig
+from spark_rank.data.formats import FORMATS
+from spark_rank.data.quality import allowed_ratings
 from spark_rank.data.tables import RATING_SCALE
 
 # more different ratings than this are no levels
@@ -16,23 +22,58 @@ MAX_LEVELS = 100
 Level = tuple[int, float, float | None, int]
 
 
-def find_scale(ratings: DataFrame, cuts: Sequence[float]) -> tuple[list[Level], dict[str, Any]]:
+@dataclass(frozen=True)
+class KnownScale:
+    """What is known of a scale before a rating is read; all of it as ratings are stored.
+
+    Of the scales of `levels` the first counts that has all ratings; without any the levels are told
+    from the ratings, unless they are `continuous`. Ends that are None are told from them too.
+    """
+
+    levels: tuple[tuple[float, ...], ...] = ()
+    low: float | None = None
+    high: float | None = None
+    continuous: bool = False
+
+
+def known_scale(settings: InputConfig) -> KnownScale:
+    """Return what configuration and format say of the scale.
+
+    Configured bounds say where the scale ends, but not which levels it has.
+    """
+    levels, low, high = allowed_ratings(settings)
+    known = FORMATS[settings.format]
+    coarse = () if settings.levels or not levels else known.coarse_levels
+    ends = [_as_stored([end])[0] if math.isfinite(end) else None for end in (low, high)]
+    return KnownScale(
+        levels=tuple(_as_stored(scale) for scale in (coarse, levels) if scale),
+        low=ends[0],
+        high=ends[1],
+        continuous=not levels and known.low is not None,
+    )
+
+
+def find_scale(
+    ratings: DataFrame, cuts: Sequence[float], known: KnownScale | None = None
+) -> tuple[list[Level], dict[str, Any]]:
     """Return the levels (rank, rating, lower cut, number of ratings) and the scale in words.
 
-    Without cuts the levels are the different ratings, if there are at most `MAX_LEVELS`; else the
-    scale is continuous and has none. With cuts c1 < c2 < … the levels are the intervals below c1,
-    from c1 to c2, and so on, each with its middle as rating; an outermost one ends at the least or
-    greatest rating. One or two passes over one column.
+    Without cuts the levels are those that are known, also where nobody gave them; else the
+    different ratings, if there are at most `MAX_LEVELS`; else the scale is continuous and has none.
+    With cuts c1 < c2 < … the levels are the intervals below c1, from c1 to c2, and so on, each with
+    its middle as rating; an outermost one ends where the scale does. One or two passes over one
+    column.
     """
-    levels = [] if cuts else _distinct_levels(ratings)
+    known = known or KnownScale()
+    levels = [] if cuts or known.continuous else _levels(ratings, known.levels)
     if levels:
-        ends_of_levels = {"low": levels[0][1], "high": levels[-1][1], "levels": len(levels)}
-        return levels, {"kind": "levels", **ends_of_levels}
-    ends = ratings.agg(F.min("rating"), F.max("rating")).head()
-    low, high = ends or (None, None)
-    if low is None or high is None:
-        return [], {"kind": "continuous", "low": None, "high": None, "levels": 0}
-    levels = _cut_levels(ratings, cuts, low, high) if cuts else []
+        ends = levels[0][1], levels[-1][1]
+        low, high = ends if known.levels else _ends(known, *ends)
+        return levels, {"kind": "levels", "low": low, "high": high, "levels": len(levels)}
+    least, greatest = ratings.agg(F.min("rating"), F.max("rating")).head() or (None, None)
+    low, high = _ends(known, least, greatest)
+    if cuts and low is not None and high is not None:
+        levels = _cut_levels(ratings, cuts, low, high)
     kind = "cut" if cuts else "continuous"
     return levels, {"kind": kind, "low": low, "high": high, "levels": len(levels)}
 
@@ -43,12 +84,30 @@ def scale_table(spark: SparkSession, levels: Sequence[Level]) -> DataFrame:
     return spark.createDataFrame(list(levels), schema).coalesce(1)
 
 
-def _distinct_levels(ratings: DataFrame) -> list[Level]:
-    found = ratings.groupBy("rating").count().limit(MAX_LEVELS + 1).collect()
-    if len(found) > MAX_LEVELS:
+def _as_stored(ratings: Sequence[float]) -> tuple[float, ...]:
+    """Return numbers as they are among stored ratings, in rising order, each once."""
+    return tuple(sorted({float(np.float32(rating)) for rating in ratings}))
+
+
+def _ends(
+    known: KnownScale, low: float | None, high: float | None
+) -> tuple[float | None, float | None]:
+    return (
+        low if known.low is None else known.low,
+        high if known.high is None else known.high,
+    )
+
+
+def _levels(ratings: DataFrame, scales: Sequence[tuple[float, ...]]) -> list[Level]:
+    most = max([MAX_LEVELS, *map(len, scales)])
+    found = ratings.groupBy("rating").count().limit(most + 1).collect()
+    if len(found) > most:
         return []
-    ordered = sorted((row["rating"], row["count"]) for row in found)
-    return [(rank, rating, None, count) for rank, (rating, count) in enumerate(ordered, start=1)]
+    counts = {row["rating"]: row["count"] for row in found}
+    chosen = next((scale for scale in scales if counts.keys() <= set(scale)), sorted(counts))
+    return [
+        (rank, rating, None, counts.get(rating, 0)) for rank, rating in enumerate(chosen, start=1)
+    ]
 
 
 def _cut_levels(ratings: DataFrame, cuts: Sequence[float], low: float, high: float) -> list[Level]:

@@ -53,9 +53,9 @@ QUARANTINE = Contract(
     2,
     "input rows that could not be used",
     (
-        Column("source", "string", "file the row came from; null for duplicates"),
+        Column("source", "string", "file the row came from; null for very many duplicates"),
         Column("line", "bigint", "number of the line (Parquet: row) in it, from 1; else null"),
-        Column("raw", "string", "the row as it was; of a duplicate its values as JSON"),
+        Column("raw", "string", "the row as it was; of very many duplicates the values as JSON"),
         Column("reason", "string", "why it was set aside"),
     ),
 )
@@ -68,7 +68,7 @@ RATING_SCALE = Contract(
         Column("rank", "int", "rank of the level, from 1"),
         Column("rating", "double", "the level's rating; of a cut scale the middle of its interval"),
         Column("lower", "double", "the cut that the level begins at; null: the lowest, or no cuts"),
-        Column("ratings", "bigint", "number of ratings"),
+        Column("ratings", "bigint", "number of ratings; 0 for a known level that nobody gave"),
     ),
 )
 

@@ -18,12 +18,18 @@ from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import DUPLICATE, IMPLICIT, with_reason
-from spark_rank.data.rating_scale import find_scale, scale_table
+from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.stages.ingest_duplicates import (
+    MOST_PLACED,
+    lines_of,
+    repeated_ratings,
+    without_places,
+)
 from spark_rank.stages.ingest_extras import write_given_features, write_titles
 from spark_rank.stages.ingest_inputs import (
     check_readable,
@@ -47,7 +53,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     found = input_files(config, run)
     check_readable(found, settings, run)
     with _scan_settings(spark), damaged_files_are_named(run.root):
-        pieces, judged, starts = _gather(found, settings, run)
+        gathered = _gather(found, settings, run)
+        pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
         tables = _write_ratings(pieces, config, settings, run)
@@ -57,30 +64,40 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         unusable = _unusable(judged if reasons else None, starts, run)
         if duplicates:
             reasons[DUPLICATE] = duplicates
-            unusable = unusable.unionByName(_repeated(pieces, settings, run, tables[ITEMS.table]))
+            names = _dictionaries(run, tables[ITEMS.table])
+            repeated = repeated_ratings(pieces, *names, settings.duplicates)
+            repeated = _keep_in_scratch(run)(repeated, "repeated")
+            aside = _set_aside(repeated, duplicates, gathered, found, settings, run)
+            unusable = unusable.unionByName(aside)
         reasons = dict(sorted(reasons.items()))
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
     # means of duplicates lie between the levels: the scale is that of the ratings as given
     as_given = settings.duplicates == "mean"
     given = pieces.ratings_as_given() if as_given else run.written(RATINGS)
-    levels, scale = find_scale(given.select(F.col("rating").cast("float")), settings.cuts)
+    as_stored = given.select(F.col("rating").cast("float"))
+    levels, scale = find_scale(as_stored, settings.cuts, known_scale(settings))
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    tables |= write_titles(settings, run)
+    titles, unreadable = write_titles(settings, run)
+    tables |= titles
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
     return StageResult(
         f"{rows:,} rows: {kept:,} ratings of {tables[USERS.table]:,} users and "
         f"{tables[ITEMS.table]:,} items, {quarantined:,} quarantined{_in_words(reasons)}"
-        + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else ""),
+        + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
+        + "".join(
+            f", {lines:,} lines of titles unreadable" for lines in unreadable.values() if lines
+        ),
         tables,
         {
             "rows_in": rows,
             "quarantined_by_reason": reasons,
             "dropped_by_reason": dropped,
             "rating_scale": scale,
+            **unreadable,
         },
     )
 
@@ -189,25 +206,32 @@ def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> D
     if judged is None:
         nothing = run.spark.createDataFrame([], QUARANTINE.schema())
         return nothing.drop(VERSION_COLUMN)
-    unusable = judged.where(F.col("reason").isNotNull() & (F.col("reason") != IMPLICIT))
-    if starts is None:
-        unusable = unusable.withColumn("line", F.col("row") + 1)
-    else:
-        unusable = with_line(unusable, starts)
-    return unusable.select("source", "line", "raw", "reason")
+    reason = F.col("reason")
+    return _placed(judged.where(reason.isNotNull() & (reason != IMPLICIT)), starts)
 
 
-def _repeated(pieces: Pieces, settings: InputConfig, run: Run, rows: int) -> DataFrame:
-    """Return the ratings that others stand for: merged once more, for they are few as a rule."""
-    users, items = _dictionaries(run, rows)
-    merged = pieces.merged(users, items, settings.duplicates, repeated=True)
-    named = merged.join(users.select("user_id", "user"), "user").join(items, "item")
-    return named.select(
-        F.lit(None).cast("string").alias("source"),
-        F.lit(None).cast("bigint").alias("line"),
-        F.to_json(F.struct("user_id", "item_id", "rating", "timestamp")).alias("raw"),
-        F.lit(DUPLICATE).alias("reason"),
-    )
+def _placed(rows: DataFrame, starts: DataFrame | None) -> DataFrame:
+    line = rows.withColumn("line", F.col("row") + 1) if starts is None else with_line(rows, starts)
+    return line.select("source", "line", "raw", "reason")
+
+
+def _set_aside(
+    repeated: DataFrame,
+    count: int,
+    gathered: _Gathered,
+    found: list[FileInfo],
+    settings: InputConfig,
+    run: Run,
+) -> DataFrame:
+    """Return the repeated ratings as rows of the quarantine, with their places up to a number."""
+    if count > MOST_PLACED:
+        return without_places(repeated)
+    judged, starts = gathered.judged, gathered.starts
+    if judged is None or settings.format == "netflix":
+        # the fast scan keeps no places
+        reading = read_ratings(run.spark, [info.path for info in found], settings)
+        judged, starts = with_reason(reading.rows, settings), reading.starts
+    return _placed(lines_of(repeated, judged), starts)
 
 
 def _check_counts(
@@ -220,6 +244,11 @@ def _check_counts(
         raise InputDataError(
             f"{sum(reasons.values()):,} rows are unusable but {quarantined:,} were set aside: did "
             "the input change while it was read?"
+        )
+    if kept == 0 and reasons.keys() == {DUPLICATE}:
+        raise InputDataError(
+            f"each of the {rows:,} ratings is given more than once, and input.duplicates "
+            f"{settings.duplicates!r} lets none of them count; the rows are in {where}"
         )
     if kept == 0:
         raise InputDataError(

@@ -13,14 +13,18 @@ from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_inputs import files_of
 
 
-def write_titles(settings: InputConfig, run: Run) -> dict[str, int]:
-    """Write the table `titles`, if `input.titles` is set; of several titles the least counts."""
+def write_titles(settings: InputConfig, run: Run) -> tuple[dict[str, int], dict[str, int]]:
+    """Write the table `titles`, if `input.titles` is set; of several titles the least counts.
+
+    Return its rows, and as a fact for the manifest how many lines are no titles.
+    """
     if settings.titles is None:
-        return {}
+        return {}, {}
     files = [info.path for info in files_of("input.titles", settings.titles, run)]
     name = settings.titles_format or detect_title_format(run.files, files[0])
-    read = read_titles(run.spark, files, name).where("item_id is not null and title is not null")
-    one = read.groupBy("item_id").agg(F.min(F.struct("title", "year")).alias("best"))
+    lines = read_titles(run.spark, files, name)
+    whole = F.col("item_id").isNotNull() & F.col("title").isNotNull()
+    one = lines.where(whole).groupBy("item_id").agg(F.min(F.struct("title", "year")).alias("best"))
     items = run.written(ITEMS).select("item_id", "item")
     titles = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
     rows = run.write(TITLES, titles)
@@ -29,7 +33,7 @@ def write_titles(settings: InputConfig, run: Run) -> dict[str, int]:
             f"{settings.titles}: no line is a title in the format {name!r}: name another with "
             "input.titles_format"
         )
-    return {TITLES.table: rows}
+    return {TITLES.table: rows}, {"titles_unreadable": lines.where(~whole).count()}
 
 
 def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:

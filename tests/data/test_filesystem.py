@@ -121,6 +121,31 @@ def test_what_is_below_a_folder_is_listed_without_hidden_files(
     assert files.below(f"{tmp_path}/nothing") == []
 
 
+def test_a_glob_passes_over_what_spark_hides(files: Filesystem, tmp_path: Path) -> None:
+    parts = (
+        "_temporary/0/part-1.csv",
+        "_SUCCESS",
+        ".x.crc",
+        "a/part-1.csv",
+        "a/_SUCCESS",
+        "b_.csv",
+    )
+    folder = tmp_path / "_own"
+    for name in parts:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+
+    def found(pattern: str) -> list[str]:
+        return [info.path.split("/_own/")[1] for info in files.glob(f"{folder}/{pattern}")]
+
+    assert found("*") == ["a/part-1.csv", "b_.csv"] == found("")
+    assert found("*/*") == ["a/part-1.csv"] == found("*/*/*") + found("*/part*")
+    assert found("b*.csv") == ["b_.csv"]
+    # what the pattern itself names is meant
+    assert found("_temporary/0/*") == ["_temporary/0/part-1.csv"]
+    assert found("_S*") == found("_SUCCESS") == ["_SUCCESS"]
+
+
 def test_checksums_are_those_of_everybody(files: Filesystem, tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     (tmp_path / "data").write_bytes(content)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -76,6 +79,15 @@ def test_csv_columns_by_name_and_other_delimiters(spark: SparkSession, tmp_path:
         parse(spark, path, format="csv", delimiter=";")
 
 
+def test_a_column_that_is_there_twice_is_not_chosen(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path, "user,item,rating,rating,note,note\nu,i,3,5,a,b\n")
+    with pytest.raises(ConfigError, match=r"input.columns.rating: .*two columns 'rating'"):
+        parse(spark, path, format="csv")
+    columns: dict[str, str | None] = {"user": "0", "item": "1", "rating": "2", "timestamp": None}
+    found = parse(spark, path, format="csv", header=False, columns=columns)
+    assert found[1] == ("u", "i", 3.0, None, None)
+
+
 def test_csv_without_header(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path, "u,i,3\nv,j,4\n")
     assert parse(spark, path, format="csv", header=False) == [
@@ -116,6 +128,32 @@ def test_parquet_ids_of_any_type(spark: SparkSession, tmp_path: Path) -> None:
         ("5", None, 4.0, None, "missing_item"),
         ("6", "y", None, None, "unreadable_rating"),
     ]
+
+
+def test_parquet_files_are_read_by_their_own_columns(spark: SparkSession, tmp_path: Path) -> None:
+    tables: dict[str, dict[str, list[Any]]] = {
+        "a": {"user": [7, 8], "item": ["i", "j"], "rating": [3.0, 4.0]},
+        "b": {"rating": ["5", "x"], "user": ["007", "u"], "item": [1, 2]},
+        "c": {"user_id": ["v"], "movie": ["k"], "stars": [2], "why": ["so"]},
+        "d": {"user": [9], "item": ["i"], "rating": [3.0]},
+        "e": {"who": [9], "item": ["i"], "rating": [3.0]},
+    }
+    files = [str(tmp_path / f"{name}.parquet") for name in tables]
+    for path, columns in zip(files, tables.values(), strict=True):
+        pq.write_table(pa.table(columns), path)
+    config = InputConfig(format="parquet")
+    rows = with_reason(read_ratings(spark, files[:4], config).rows, config)
+    found = {(row["user_id"], row["item_id"], row["rating"], row["reason"]): row["raw"]
+             for row in rows.collect()}  # fmt: skip
+    assert found.keys() == {
+        ("7", "i", 3.0, None), ("8", "j", 4.0, None), ("007", "1", 5.0, None),
+        ("u", "2", None, "unreadable_rating"), ("v", "k", 2.0, None), ("9", "i", 3.0, None),
+    }  # fmt: skip
+    assert json.loads(found["v", "k", 2.0, None]) == {
+        "user_id": "v", "movie": "k", "stars": 2, "why": "so",
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match=r"column of .*e\.parquet holds the user.*one of who"):
+        read_ratings(spark, files, config)
 
 
 def test_parquet_timestamps_become_seconds(spark: SparkSession, tmp_path: Path) -> None:
@@ -164,6 +202,15 @@ def test_text_that_is_not_utf8_is_set_aside(spark: SparkSession, tmp_path: Path)
     assert parse(spark, path, format="csv")[0][0] == "Jos\ufffd"
 
 
+def test_blanks_are_no_id(spark: SparkSession, tmp_path: Path) -> None:
+    text = "user,item,rating\n ,v,5\nu,\t,5\n\u00a0,v,5\nu, i,5\n"
+    rows = parse(spark, write(tmp_path, text), format="csv")
+    user, item = "missing_user", "missing_item"
+    assert [(*row[:2], row[-1]) for row in rows] == [
+        (None, "v", user), ("u", None, item), (None, "v", user), ("u", " i", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "rating", "reason"),
     [
@@ -194,6 +241,15 @@ def test_what_is_a_time(
     path = write(tmp_path, f"user,item,rating,timestamp\nu,i,3,{text}\n")
     (row,) = parse(spark, path, format="csv")
     assert row[3:] == (seconds, None)
+
+
+def test_a_time_without_its_day_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """It would be another time with every day that the ratings are read on."""
+    texts = ["12:30", "10:15:00", "T01:02:03", "2005-09", "2005-9-6", " 2005-09-06 "]
+    lines = "".join(f"u,i,3,{text}\n" for text in texts)
+    rows = parse(spark, write(tmp_path, "user,item,rating,timestamp\n" + lines), format="csv")
+    whole = (1125964800, None)
+    assert [row[3:] for row in rows] == [(None, "unreadable_timestamp")] * 4 + [whole] * 2
 
 
 def test_a_timestamp_can_be_left_out(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from spark_rank.cli import main
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.detection import check_format
+from spark_rank.data.formats.letor import MAX_FEATURES
 from spark_rank.data.formats.lines import read_lines, split_starts, with_heading, with_line
+from spark_rank.data.formats.titles import read_titles
 from spark_rank.data.quality import with_reason
 from spark_rank.engine.session import runtime_setting
 from spark_rank.errors import ConfigError
@@ -44,7 +46,7 @@ def test_netflix_combined(spark: SparkSession, tmp_path: Path, name: str) -> Non
     text = (
         "1:\r\n1488844,3,2005-09-06\r\n007,5,2005-09-06\r\n"  # leading zeros stay
         "2:\n3:\n\n4000000000,1,2005-09-06\n"  # an empty movie; an id beyond int32
-        "8,6,2005-09-06\n8,3,2005-02-30\n8,3\n8,3,2005\n,3,2005-09-06\n8,x,2005-09-06\n"
+        "8,6,2005-09-06\n8,3,2005-02-30\n8,3\n8,3,2005\n ,3,2005-09-06\n8,x,2005-09-06\n"
         "oops:\n9,4,2005-09-06\n"  # whose rating is this?
         "4:\n9,4,2005-09-06"
     )
@@ -142,6 +144,23 @@ def test_jester(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+def test_jester_users_of_files_with_one_name_stay_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def users(*names: str) -> list[str]:
+        files = []
+        for name in names:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            files.append(write(tmp_path, "2,1,2\n", name))
+        return [row[0] for row in parse(spark, files, "jester")]
+
+    assert users("a/x.csv", "b/x.csv", "b/y.csv.gz") == [
+        "a/x:1", "a/x:1", "b/x:1", "b/x:1", "b/y:1", "b/y:1",
+    ]  # fmt: skip
+    same = users("a/x.csv", "b/x.csv", "b/x.csv.gz")
+    assert same == ["a/x.csv:1"] * 2 + ["b/x.csv:1"] * 2 + ["b/x.csv.gz:1"] * 2
+
+
 def test_book_crossing(spark: SparkSession, tmp_path: Path) -> None:
     text = (
         '"User-ID";"ISBN";"Book-Rating"\r\n"276725";"034545104X";"0"\r\n"276726";"0155061224";"5"\n'
@@ -164,7 +183,7 @@ def test_book_crossing(spark: SparkSession, tmp_path: Path) -> None:
 def test_eachmovie(spark: SparkSession, tmp_path: Path) -> None:
     text = (
         "1\t10\t0.8\t1\t1996-03-01 12:00:00\n1 11  1 .5 3/1/96 12:00:00\n"
-        "2 10 0.5 1 3/1/1996\n2 11 0.2 1 soon\n2 12 0.2\n"
+        "2 10 0.5 1 3/1/1996\n2 11 0.2 1 soon\n2 12 0.2\n2 13 0.2 1 12:00:00\n"
     )
     noon, midnight = 825681600, 825638400
     assert parse(spark, write(tmp_path, text, "vote.txt"), "eachmovie") == [
@@ -173,6 +192,7 @@ def test_eachmovie(spark: SparkSession, tmp_path: Path) -> None:
         ("2", "10", 0.5, midnight, "unknown_rating_level"),
         ("2", "11", 0.2, None, "unreadable_timestamp"),
         ("2", "12", 0.2, None, "malformed_row"),
+        ("2", "13", 0.2, None, "unreadable_timestamp"),
     ]
 
 
@@ -194,8 +214,32 @@ def test_judgments_as_cfquery(spark: SparkSession, tmp_path: Path) -> None:
     assert found[-1][-1] == "malformed_row"
 
 
+def test_documents_below_a_query_that_cannot_be_read_belong_to_none(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = (
+        "QN\nRD  7 1\n\ufeffQN 00001\nRD  139 1\nQN \nQU lost\nRD  139 0\n    7 2\n"
+        "QN00003\nRD  8 2\nQN 00004\nRD  8 1\n"
+    )
+    path = write(tmp_path, text, "cfquery")
+    marked = write(tmp_path, "\ufeffQN 00005\nRD  9 2\n", "marked")
+    missing, malformed = "missing_item", "malformed_row"
+    assert parse(spark, [path, marked], "judgments") == [
+        (None, None, None, None, malformed),
+        ("1", None, 1.0, None, missing),
+        ("1", "00001/139", 1.0, None, None),
+        (None, None, None, None, malformed),
+        ("1", None, 0.0, None, missing),
+        ("1", None, 2.0, None, missing),
+        (None, None, None, None, malformed),
+        ("1", None, 2.0, None, missing),
+        ("1", "00004/8", 1.0, None, None),
+        ("1", "00005/9", 2.0, None, None),
+    ]
+
+
 def test_judgments_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    text = "query\tdoc\trew\tjbw\n1\t007\t1\t2\n1\t8\t\t0\n1\t9\t1\n"
+    text = "query\tdoc\trew\tjbw\n1\t007\t1\t2\n1\t8\t\t0\n1\t9\t1\n\t10\t1\t\n1\t \t\t2\n"
     path = write(tmp_path, text, "judgments.tsv")
     other = write(tmp_path, "query\tdoc\tanna\n5\t6\t1\n", "z.tsv")
     assert sorted(parse(spark, [path, other], "judgments"), key=str) == sorted(
@@ -204,6 +248,8 @@ def test_judgments_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
             ("jbw", "1/007", 2.0, None, None),
             ("jbw", "1/8", 0.0, None, None),
             (None, "1/9", None, None, "malformed_row"),
+            ("rew", None, 1.0, None, "missing_item"),
+            ("jbw", None, 2.0, None, "missing_item"),
             ("anna", "5/6", 1.0, None, None),
         ],
         key=str,
@@ -236,6 +282,17 @@ def test_letor(spark: SparkSession, tmp_path: Path) -> None:
     assert vectors[3] is None
 
 
+def test_a_feature_with_a_great_number_does_not_widen_all_vectors(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    numbers = (MAX_FEATURES, MAX_FEATURES + 1, 999_999, 10**12)
+    text = "".join(f"1 qid:9 1:1 {number}:2 #docid = d\n" for number in numbers)
+    path = write(tmp_path, text, "train.txt")
+    rows = read_ratings(spark, [str(path)], InputConfig(format="letor")).rows.orderBy("row")
+    found = [(row["fields_ok"], row["features"]) for row in rows.collect()]
+    assert found == [(True, [1.0, *[0.0] * (MAX_FEATURES - 2), 2.0])] + [(False, None)] * 3
+
+
 def test_letor_documents_without_a_name_are_told_apart_by_their_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -252,6 +309,27 @@ def test_letor_documents_without_a_name_are_told_apart_by_their_files(
     assert items(a, b, c) == [
         "7/Fold1/train.txt:1", "7/Fold1/vali.txt.gz:1", "7/Fold2/train.txt:1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "titles"),
+    [
+        # as the people of MovieLens wrote it, and as others converted it
+        ("movielens-dat", [b'1::"Cats" Live (1998)::Musical', "2::Été::".encode("latin-1"),
+                           "3::Été::".encode(), b"4:Cats"],
+         [("1", '"Cats" Live (1998)', 1998), ("2", "Été", None), ("3", "Été", None), None]),
+        ("netflix", [b'1,1998,"Cats" Live'], [("1", '"Cats" Live', 1998)]),
+        ("movielens-csv", [b'1,"""Cats"", Live (1998)",Musical', "2,Été,".encode("latin-1")],
+         [("1", '"Cats", Live (1998)', 1998), ("2", "Été", None)]),
+    ],
+)  # fmt: skip
+def test_titles_are_read_as_they_are_written(
+    spark: SparkSession, tmp_path: Path, name: str, lines: list[bytes], titles: list[Any]
+) -> None:
+    path = tmp_path / "titles"
+    path.write_bytes(b"\n".join(lines))
+    found = [tuple(row) for row in read_titles(spark, [str(path)], name).collect()]
+    assert found == [title or (None, None, None) for title in titles]
 
 
 def test_text_in_latin_1(spark: SparkSession, tmp_path: Path) -> None:

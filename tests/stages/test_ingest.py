@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections import Counter
@@ -154,10 +155,9 @@ def test_every_line_of_a_fuzzed_file_is_accounted_for(
     kept = len(found)
     assert kept + len(quarantined) == len(wanted)
     for row in quarantined:
-        if row["reason"] != "duplicate":
-            assert wanted.pop(row["line"]) == row["raw"]
-            assert row["source"].endswith("combined_data_1.txt")
-    assert len(wanted) == kept + sum(row["reason"] == "duplicate" for row in quarantined)
+        assert wanted.pop(row["line"]) == row["raw"]
+        assert row["source"].endswith("combined_data_1.txt")
+    assert len(wanted) == kept
     # the fast scan takes what the reader for all cases takes, and nothing else
     names = ("user_id", "item_id", "rating", "timestamp")
     good = [tuple(row[name] for name in names) for row in reference if row["reason"] is None]
@@ -213,13 +213,41 @@ def test_duplicate_policies(
     found = {(row[0], row[1]): (row[2], row[3]) for row in with_ids(run).collect()}
     assert found == expected
     assert facts(run)["quarantined_by_reason"] == {"duplicate": 6 - len(expected)}
-    raw = [row[0] for row in rows(run, QUARANTINE, "raw")]
-    assert len(raw) == 6 - len(expected)
-    # what is set aside shows what was read, not the mean
-    assert all(re.search(r'"rating":[1345]\.0', text) for text in raw)
+    aside = rows(run, QUARANTINE, "source", "line", "raw")
+    assert len(aside) == 6 - len(expected)
+    assert {row[0] for row in aside} == {run.files.glob(str(path))[0].path}
+    assert all(lines[number - 2] == raw for _, number, raw in aside)
+    counting = {"u,i,1,10", "u,j,3,"} if policy == "first" else {"u,i,5,30", "u,j,4,"}
+    counting = {"v,i,2,7"} | (set() if policy == "reject" else counting)
+    assert {raw for *_, raw in aside} == set(lines) - counting
     # means are no levels
     levels = {row[1] for row in rows(run, RATING_SCALE)}
     assert levels <= {1.0, 2.0, 3.0, 4.0, 5.0}
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_of_equal_lines_the_first_counts(
+    tmp_path: Path, ingested: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, placed: bool
+) -> None:
+    monkeypatch.setattr("spark_rank.stages.ingest.MOST_PLACED", 2 if placed else 1)
+    same = "1,3,2005-09-06"
+    text = f"7:\n{same}\n2,3,2005-09-06\n{same}\n8:\n{same}\n7:\n{same}\n"
+    run = ingested(write(tmp_path, text, "mv.txt"), "netflix")
+    assert len(with_ids(run).collect()) == 3
+    aside = rows(run, QUARANTINE, "line", "raw", "reason")
+    if placed:
+        assert aside == [(4, same, "duplicate"), (8, same, "duplicate")]
+        return
+    values = {"user_id": "1", "item_id": "7", "rating": 3.0, "timestamp": 1125964800}
+    assert [(row[0], json.loads(row[1])) for row in aside] == [(None, values)] * 2
+
+
+def test_rejected_duplicates_alone_are_told_as_such(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    path = write(tmp_path, "user,item,rating\nu,i,3\nu,i,4\n")
+    with pytest.raises(InputDataError, match=r"each of the 2 ratings is given more than once"):
+        ingested(path, "csv", "duplicates=reject")
 
 
 def test_levels_are_told_from_the_ratings(tmp_path: Path, ingested: Callable[..., Run]) -> None:
@@ -287,10 +315,11 @@ TITLES_BY_FORMAT = {
 def test_titles(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None:
     text, encoding = TITLES_BY_FORMAT[name]
     titles = tmp_path / name
-    titles.write_bytes(text.encode(encoding))
+    titles.write_bytes((text + "neither\n").encode(encoding))
     run = ingested(write(tmp_path, "user,item,rating\nu,1,3\nu,2,4\n"), "csv", f"titles={titles}")
     number = dict(rows(run, ITEMS, "item_id", "item"))["1"]
     assert rows(run, TITLES) == [("1", number, "Toy Story (1995)", 1995), ("9", None, "Été", None)]
+    assert facts(run)["titles_unreadable"] == 1
 
 
 def test_titles_that_are_none(tmp_path: Path, ingested: Callable[..., Run]) -> None:
@@ -319,6 +348,11 @@ def test_implicit_ratings_are_counted_and_no_fault(
     run = ingested(write(tmp_path, text), "book-crossing", "max_bad_share=0")
     assert facts(run)["dropped_by_reason"] == {"implicit": 2}
     assert facts(run)["rows_in"] == 3
+    # the levels of the format are the scale, also those that nobody gave
+    assert sorted(row[:2] for row in rows(run, RATING_SCALE)) == [
+        (i, float(i)) for i in range(1, 11)
+    ]
+    assert facts(run)["rating_scale"]["levels"] == 10
     assert [tuple(row) for row in with_ids(run).collect()] == [("1", "b", 7.0, None)]
 
 

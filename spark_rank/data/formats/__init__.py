@@ -20,7 +20,8 @@ from spark_rank.data.formats.jester import read_jester
 from spark_rank.data.formats.judgments import read_judgments
 from spark_rank.data.formats.letor import read_letor
 from spark_rank.data.formats.netflix import read_netflix
-from spark_rank.data.formats.tabular import read_csv, read_movielens_csv, read_parquet
+from spark_rank.data.formats.parquet import read_parquet
+from spark_rank.data.formats.tabular import read_csv, read_movielens_csv
 
 _STARS = (1.0, 2.0, 3.0, 4.0, 5.0)
 _HALF_STARS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
@@ -38,12 +39,14 @@ FORMATS: dict[str, Format] = {
         delimited_reader("::", (3, 4)),
         rf"[^:]+::[^:]+::{_REAL}(::\d*)?\s*$",
         levels=_HALF_STARS,
+        coarse_levels=_STARS,
     ),
     "movielens-csv": Format(
         "userId,movieId,rating,timestamp",
         read_movielens_csv,
         r"userId,movieId,rating(,timestamp)?\s*$",
         levels=_HALF_STARS,
+        coarse_levels=_STARS,
     ),
     "netflix": Format("1: / 1488844,3,2005-09-06", read_netflix, r"\s*\d+\s*:\s*$", levels=_STARS),
     "jester": Format(

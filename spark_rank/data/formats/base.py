@@ -31,8 +31,9 @@ Reader = Callable[[SparkSession, Sequence[str], InputConfig], Reading]
 class Format:
     """One format: example line, reader, signature of its first line, and the format's own rules.
 
-    `levels` are the ratings that the format knows (none: any), `low` and `high` their range where
-    they are no levels, `implicit` the rating that means that there is none.
+    `levels` are the ratings that the format knows (none: any), `coarse_levels` those of its files
+    that have no others, `low` and `high` their range where they are no levels, `implicit` the
+    rating that means that there is none.
     """
 
     example: str
@@ -40,6 +41,7 @@ class Format:
     signature: str
     encoding: str = "utf-8"
     levels: tuple[float, ...] = ()
+    coarse_levels: tuple[float, ...] = ()
     low: float | None = None
     high: float | None = None
     implicit: float | None = None

@@ -10,17 +10,18 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import not_blank, read_lines, split_starts, with_line
+from spark_rank.data.formats.names import named_by_line
 from spark_rank.data.formats.values import read_number, typed
 
 _NOT_RATED = 99.0
-# the file's name without its directory and extensions
-_STEM = r"([^/]+?)(\.csv)?(\.gz)?$"
+_ENDING = r"(?<=[^/])(\.csv)?(\.gz)?$"
 
 
 def read_jester(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read the matrix; a user is ``<file>:<line>``, for the file has no ids, a joke its column.
 
-    A line whose count differs from its ratings is one malformed row.
+    Of several files of one name the folders, or else the endings, tell which is meant. A line
+    whose count differs from its ratings is one malformed row.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     starts = split_starts(lines)
@@ -38,6 +39,6 @@ def read_jester(spark: SparkSession, files: Sequence[str], settings: InputConfig
     checked = cells.withColumn("whole", F.coalesce(whole, F.lit(False)))
     entries = F.when(F.col("whole"), F.col("rated")).otherwise(nothing)
     rows = checked.withColumn("entry", F.explode(entries))
-    user = F.concat_ws(":", F.regexp_extract("source", _STEM, 1), F.col("line"))
+    user = named_by_line(files, _ENDING)
     parts = {"user": user, "item": F.col("entry.item"), "rating": F.col("entry.rating")}
     return Reading(typed(rows, parts, F.col("whole")), starts)

@@ -11,11 +11,12 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import BOM, first_lines, not_blank, read_lines, split_starts
-from spark_rank.data.formats.values import typed
+from spark_rank.data.formats.values import read_identifier, typed
 from spark_rank.errors import InputDataError
 
 # the begin of a field: two capitals; a line without one goes on with the field above
-_TAG = r"^([A-Z]{2})(\s|$)"
+_TAG = r"^(QN|[A-Z]{2}(?=\s|$))"
+_QUERY = r"^QN\s+(\S+)"
 _JUDGED = r"^(RD)?(\s+[0-9]+\s+[0-9]+)+\s*$"
 
 
@@ -51,21 +52,27 @@ def _table(lines: DataFrame, header: str) -> DataFrame:
     )
     # a judge who has not judged leaves the cell empty
     given = F.filter(scores, lambda s: F.trim(s.score) != "")
-    item = F.concat_ws("/", F.get("cells", F.lit(0)), F.get("cells", F.lit(1)))
+    item = _item(F.get("cells", F.lit(0)), F.get("cells", F.lit(1)))
     return _entries(cells, F.size("cells") == len(judges) + 2, item, given)
 
 
 def _fields(lines: DataFrame) -> DataFrame:
-    """Read queries as fields ``QN, QU, NR, RD``; only the documents and scores of RD are rows."""
+    """Read queries as fields ``QN, QU, NR, RD``; only the documents and scores of RD are rows.
+
+    Below a QN that cannot be read, which is a row too, the query is unknown: better no item than
+    one of the query before.
+    """
     above = Window.partitionBy("source").orderBy("block", "row")
-    tag, query = (F.nullif(F.regexp_extract("raw", pattern, 1), F.lit("")) for pattern in
-                  (_TAG, r"^QN\s+(\S+)"))  # fmt: skip
+    text = F.ltrim("raw", F.lit(BOM))
+    tag = F.nullif(F.regexp_extract(text, _TAG, 1), F.lit(""))
+    query = F.when(tag == "QN", F.regexp_extract(text, _QUERY, 1))
     placed = lines.select(
         "*",
+        (query == "").alias("nameless"),
         F.last(tag, ignorenulls=True).over(above).alias("tag"),
         F.last(query, ignorenulls=True).over(above).alias("query"),
     )
-    body = not_blank(placed).where(F.col("tag") == "RD")
+    body = not_blank(placed).where((F.col("tag") == "RD") | F.col("nameless"))
     pairs = F.regexp_extract_all("raw", F.lit(r"([0-9]+)\s+[0-9]+"), 0)
     fields_ok = F.col("raw").rlike(_JUDGED)
     one = body.withColumn("fields_ok", fields_ok).withColumn(
@@ -76,8 +83,13 @@ def _fields(lines: DataFrame) -> DataFrame:
     given = F.transform(
         digits, lambda d, i: F.struct((i + 1).cast("string").alias("judge"), d.alias("score"))
     )
-    item = F.concat_ws("/", "query", F.get("cells", F.lit(0)))
+    item = _item(F.col("query"), F.get("cells", F.lit(0)))
     return _entries(cells, F.col("fields_ok"), item, given)
+
+
+def _item(query: F.Column, document: F.Column) -> F.Column:
+    """Return ``<query>/<document>``, null where one of them is missing."""
+    return F.concat(read_identifier(query), F.lit("/"), read_identifier(document))
 
 
 def _entries(cells: DataFrame, fields_ok: F.Column, item: F.Column, given: F.Column) -> DataFrame:

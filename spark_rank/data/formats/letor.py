@@ -10,8 +10,11 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import not_blank, read_lines, split_starts, with_line
+from spark_rank.data.formats.names import named_by_line
 from spark_rank.data.formats.values import typed
 
+# all vectors become as long as the longest: one great number would make a table of zeros
+MAX_FEATURES = 10_000
 _DOCUMENT = r"docid\s*=\s*(\S+)"
 _VALUE = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PAIR = rf"^[0-9]{{1,6}}:{_VALUE}$"
@@ -32,8 +35,7 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     query = F.regexp_extract(F.get("cells", F.lit(1)), r"^qid:(.*)$", 1)
     comment = F.regexp_extract("raw", "#(.*)$", 1)
     named = F.nullif(F.regexp_extract(comment, _DOCUMENT, 1), F.lit(""))
-    file = F.regexp_extract("source", _end_of_path(_folders_that_tell(files)), 0)
-    document = F.coalesce(named, F.concat_ws(":", file, F.col("line")))
+    document = F.coalesce(named, named_by_line(files))
     readable = (
         F.get("cells", F.lit(1)).startswith("qid:")
         & (F.size("pairs") > 0)
@@ -47,26 +49,17 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     checked = cells.withColumn("readable", F.coalesce(readable, F.lit(False)))
     numbers = F.transform("pairs", lambda p: F.split_part(p, F.lit(":"), F.lit(1)).try_cast("int"))
     # from 1, each once
-    sound = (F.array_min(numbers) >= 1) & (F.size(F.array_distinct(numbers)) == F.size("pairs"))
+    sound = (
+        (F.array_min(numbers) >= 1)
+        & (F.array_max(numbers) <= MAX_FEATURES)
+        & (F.size(F.array_distinct(numbers)) == F.size("pairs"))
+    )
     whole = F.col("readable") & F.coalesce(sound, F.lit(False))
     rows = checked.withColumn("whole", whole)
     return Reading(
         typed(rows, parts, F.col("whole"), features=F.when(F.col("whole"), _vector(numbers))),
         starts,
     )
-
-
-def _folders_that_tell(files: Sequence[str]) -> int:
-    """Return how many folders before its name tell every file from the others."""
-    parts = [file.split("/") for file in files]
-    count = 0
-    while len({tuple(path[-count - 1 :]) for path in parts}) < len(set(files)):
-        count += 1
-    return count
-
-
-def _end_of_path(folders: int) -> str:
-    return rf"([^/]*/){{{folders}}}[^/]*$"
 
 
 def _vector(numbers: Column) -> Column:

@@ -14,7 +14,7 @@ BOM = "\ufeff"
 _CHUNK_BITS = 12
 
 
-def read_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> DataFrame:
+def read_lines(spark: SparkSession, files: Sequence[str], encoding: str | None) -> DataFrame:
     """Return ``source, block, row, raw, text_ok``: one row per line, blank ones too.
 
     `block` is where the split of the file begins, in bytes; `row` grows by one from line to line
@@ -30,10 +30,16 @@ def read_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> Data
     )
 
 
-def line_text(value: Column, encoding: str) -> tuple[Column, Column]:
-    """Return a line's text without its end, and whether its bytes are text in the encoding."""
+def line_text(value: Column, encoding: str | None) -> tuple[Column, Column]:
+    """Return a line's text without its end, and whether its bytes are text in the encoding.
+
+    Without an encoding a line is Latin-1 where it is not UTF-8.
+    """
+    latin = F.decode(value.cast("binary"), "ISO-8859-1")
     if encoding == "latin-1":
-        text, readable = F.decode(value.cast("binary"), "ISO-8859-1"), F.lit(True)
+        text, readable = latin, F.lit(True)
+    elif encoding is None:
+        text, readable = F.when(F.is_valid_utf8(value), value).otherwise(latin), F.lit(True)
     else:
         text, readable = F.make_valid_utf8(value), F.is_valid_utf8(value)
     return F.rtrim(text, F.lit("\r")), readable

@@ -1,4 +1,4 @@
-"""Tables with a column mapping: delimited text with quotes, and Parquet."""
+"""Delimited text with quotes and a column mapping."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from spark_rank.config import InputConfig
 from spark_rank.config.values import suggestion
-from spark_rank.data.filesystem import java_reason, literal
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import BOM, first_lines, not_blank, read_lines, split_starts
 from spark_rank.data.formats.values import split_cells, typed
 from spark_rank.errors import ConfigError, InputDataError
-
-_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
 # what users call the four columns when the configuration does not say
 USUAL_NAMES = {
@@ -67,6 +61,8 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
     else:
         positions = {str(position): position for position in range(len(cells))}
     chosen = choose_columns(positions, settings, file)
+    if settings.header:
+        _check_names(chosen, cells, file)
     schema = ", ".join([f"c{i} string" for i in range(len(cells))] + ["unparsed string"])
     options = {
         "sep": settings.separator,
@@ -81,35 +77,20 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
     return typed(parsed, parts, fields_ok=F.col("fields.unparsed").isNull() & whole)
 
 
+def _check_names(chosen: dict[str, str], cells: Sequence[str], file: str) -> None:
+    names = [cell.strip() for cell in cells]
+    for name, column in chosen.items():
+        if names.count(column) > 1:
+            raise ConfigError(
+                f"input.columns.{name}: {file} has two columns {column!r} and nothing tells which "
+                "is meant: rename one"
+            )
+
+
 def _union(one: Reading, other: Reading) -> Reading:
     assert one.starts is not None
     assert other.starts is not None
     return Reading(one.rows.unionByName(other.rows), one.starts.unionByName(other.starts))
-
-
-def read_parquet(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
-    """Read a Parquet table; ids of any type become text, ratings doubles."""
-    try:
-        frame = spark.read.parquet(*map(literal, files))
-    except (PySparkException, Py4JJavaError) as error:
-        raise InputDataError(
-            f"{files[0]}: cannot be read as Parquet: {java_reason(error)}"
-        ) from None
-    chosen = choose_columns({name: i for i, name in enumerate(frame.columns)}, settings, files[0])
-    _check_parquet_types(frame, chosen)
-    sourced = frame.select(
-        F.col("_metadata.file_path").alias("source"),
-        F.lit(0).cast("bigint").alias("block"),
-        F.col("_metadata.row_index").alias("row"),
-        F.to_json(F.struct(*[_column(name) for name in frame.columns])).alias("raw"),
-        F.lit(True).alias("text_ok"),
-        *[
-            _plain(frame.schema[column], name).alias(f"part_{name}")
-            for name, column in chosen.items()
-        ],
-    )
-    parts = {name: F.col(f"part_{name}") for name in chosen}
-    return Reading(typed(sourced, parts, fields_ok=F.lit(True)), None)
 
 
 def choose_columns(positions: dict[str, int], settings: InputConfig, file: str) -> dict[str, str]:
@@ -135,29 +116,3 @@ def choose_columns(positions: dict[str, int], settings: InputConfig, file: str) 
                 f"one of {', '.join(positions) or '(there are no columns)'}"
             )
     return chosen
-
-
-def _check_parquet_types(frame: DataFrame, chosen: dict[str, str]) -> None:
-    for name, column in chosen.items():
-        kind = frame.schema[column].dataType
-        if not isinstance(kind, (T.NumericType, T.StringType, T.BooleanType, *_TIMES)):
-            raise ConfigError(
-                f"input.columns.{name}: column {column!r} is {kind.simpleString()}: "
-                "a plain number or text is needed"
-            )
-
-
-def _plain(field: T.StructField, name: str) -> Column:
-    """Return a Parquet column as text that reads like the value: an id 5.0 is 5, a time seconds."""
-    column = _column(field.name)
-    if isinstance(field.dataType, _TIMES):
-        return F.unix_timestamp(column.cast("timestamp")).cast("string")
-    if name != "rating" and isinstance(field.dataType, (T.DoubleType, T.FloatType)):
-        # whole numbers become floats where a column had gaps
-        whole = column.try_cast("bigint")
-        return F.when(column == whole, whole.cast("string")).otherwise(column.cast("string"))
-    return column.cast("string")
-
-
-def _column(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")

@@ -20,29 +20,31 @@ class TitleFormat:
     """One format: the pattern of a line, with groups for item, title and (netflix) year."""
 
     pattern: str
-    encoding: str
     year_group: int | None = None
     title_group: int = 2
+    quoted: bool = False
 
 
 TITLE_FORMATS = {
-    "movielens-dat": TitleFormat(r"^([^:]+)::(.+?)(?:::[^:]*)?$", "latin-1"),
-    "movielens-100k": TitleFormat(r"^([^|]+)\|([^|]+)\|.*$", "latin-1"),
+    "movielens-dat": TitleFormat(r"^([^:]+)::(.+?)(?:::[^:]*)?$"),
+    "movielens-100k": TitleFormat(r"^([^|]+)\|([^|]+)\|.*$"),
     # the title may have commas of its own
-    "netflix": TitleFormat(r"^([0-9]+),([0-9]{4}|NULL),(.+)$", "latin-1", 2, 3),
-    "movielens-csv": TitleFormat(r'^([^,]+),("(?:[^"]|"")*"|[^,"]*)(?:,.*)?$', "utf-8"),
+    "netflix": TitleFormat(r"^([0-9]+),([0-9]{4}|NULL),(.+)$", 2, 3),
+    "movielens-csv": TitleFormat(r'^([^,]+),("(?:[^"]|"")*"|[^,"]*)(?:,.*)?$', quoted=True),
 }
 
 
 def read_titles(spark: SparkSession, files: list[str], format_name: str) -> DataFrame:
     """Return ``item_id, title, year``: a row per line; all three null where it cannot be read.
 
-    The year is the file's own or stands in parentheses at the title's end; else it is null.
+    The year is the file's own or stands in parentheses at the title's end; else it is null. Such
+    files are old and often converted: a line is UTF-8, or else Latin-1.
     """
     known = TITLE_FORMATS[format_name]
-    lines = not_blank(read_lines(spark, files, known.encoding))
+    lines = not_blank(read_lines(spark, files, None))
     raw = F.ltrim("raw", F.lit(BOM))
-    title = _unquoted(_group(raw, known, known.title_group))
+    written = _group(raw, known, known.title_group)
+    title = _unquoted(written) if known.quoted else written
     if known.year_group is None:
         year = F.regexp_extract(title, _YEAR_AT_END, 1)
     else:

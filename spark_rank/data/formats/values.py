@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 
 _NUMBER = r"(?i)^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)$"
 _DAY = 86_400
+_BLANKS = " \t\u00a0"
+# Spark would put a time of day alone on the day that it is read, and a month on its first day
+_BEGINS_WITH_DAY = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T]|$)"
 
 
 def typed(
@@ -44,9 +47,9 @@ def typed(
 
 
 def read_identifier(text: Column) -> Column:
-    """Return the id as it is written, null for the empty text."""
+    """Return the id as it is written, null for a text of blanks."""
     # not trimmed: the ids of the output are those of the input
-    return F.when(text != "", text)
+    return F.when(F.ltrim(text, F.lit(_BLANKS)) != "", text)
 
 
 def read_number(text: Column) -> Column:
@@ -62,10 +65,11 @@ def read_number(text: Column) -> Column:
 def read_seconds(text: Column) -> Column:
     """Return seconds since 1970 from a number or an ISO date or time, else null."""
     trimmed = F.trim(text)
+    dated = F.when(trimmed.rlike(_BEGINS_WITH_DAY), F.try_to_timestamp(trimmed))
     return F.coalesce(
         trimmed.try_cast("bigint"),
         read_number(text).try_cast("bigint"),
-        F.unix_timestamp(F.try_to_timestamp(trimmed)),
+        F.unix_timestamp(dated),
     )
 
 

@@ -1,0 +1,52 @@
+"""Ratings that others stand for, as the lines that they were read from."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_rank.data.quality import DUPLICATE
+from spark_rank.stages.ingest_pieces import Pieces
+
+# more are not looked for in the input: all tasks would have to hold them
+MOST_PLACED = 500_000
+_VALUES = ("user_id", "item_id", "rating", "timestamp")
+
+
+def repeated_ratings(pieces: Pieces, users: DataFrame, items: DataFrame, policy: str) -> DataFrame:
+    """Return ``user_id, item_id, rating, timestamp`` of ratings that others stand for.
+
+    All are merged once more, for such ratings are few as a rule.
+    """
+    merged = pieces.merged(users, items, policy, repeated=True)
+    names = users.select("user_id", "user")
+    return merged.join(names, "user").join(items, "item").select(*_VALUES)
+
+
+def lines_of(repeated: DataFrame, judged: DataFrame) -> DataFrame:
+    """Return the judged rows that the repeated ratings were read from.
+
+    Of rows that are equal in every value the last ones are taken: the first is the one that counts.
+    """
+    wanted = repeated.groupBy(*_VALUES).agg(F.count("*").alias("wanted"))
+    same = [F.col(f"row.{name}").eqNullSafe(F.col(f"rating.{name}")) for name in _VALUES]
+    good = judged.where("reason is null").alias("row")
+    found = good.join(F.broadcast(wanted.alias("rating")), same).select("row.*", "wanted")
+    last_first = Window.partitionBy(*_VALUES).orderBy(
+        *[F.col(name).desc() for name in ("source", "block", "row")]
+    )
+    return (
+        found.withColumn("place", F.row_number().over(last_first))
+        .where("place <= wanted")
+        .withColumn("reason", F.lit(DUPLICATE))
+    )
+
+
+def without_places(repeated: DataFrame) -> DataFrame:
+    """Return the repeated ratings as rows of the quarantine that tell their values alone."""
+    return repeated.select(
+        F.lit(None).cast("string").alias("source"),
+        F.lit(None).cast("bigint").alias("line"),
+        F.to_json(F.struct(*_VALUES)).alias("raw"),
+        F.lit(DUPLICATE).alias("reason"),
+    )
