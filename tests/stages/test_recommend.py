@@ -37,12 +37,14 @@ def test_lists_are_what_anyone_finds_in_the_tables(finished: Run) -> None:
                    {files(finished, "item_features")} f
               where m.learner = 'linear' and not list_contains(b.items, f.item)),
             placed as (
-              select *, row_number() over (partition by user_id order by score desc, item_id) as up,
-                     row_number() over (partition by user_id order by score, item_id) as down
-              from scored)
+              select *, row_number() over (partition by user_id order by score desc, item_id) as up
+              from scored),
+            others as (
+              select *, row_number() over (partition by user_id order by score, item_id) as down
+              from placed where up > 10)
             select user_id, 'top', up, item_id, score, bucket from placed where up <= 10
             union all
-            select user_id, 'bottom', down, item_id, score, bucket from placed where down <= 3"""
+            select user_id, 'bottom', down, item_id, score, bucket from others where down <= 3"""
     ).fetchall()
     found = duckdb.sql(
         f"""select user_id, list, position, item_id, score, bucket
