@@ -40,7 +40,7 @@ from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, model_labels, status_of
-from spark_rank.stages.training import rank_scale
+from spark_rank.stages.training import rank_scale, rating_limits
 
 _FALLBACK = "item_offset"
 
@@ -111,10 +111,10 @@ def recommend_job(
     settings: RecommendConfig, label: str, spark: SparkSession, run: Run
 ) -> RecommendJob:
     """Distribute the feature files; return what workers need to know."""
-    limits = (run.record("ingest") or {})["facts"]["rating_scale"]
+    low, high = rating_limits(run)
     return RecommendJob(
         distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
-        limits["low"], limits["high"],
+        low, high,
     )  # fmt: skip
 
 

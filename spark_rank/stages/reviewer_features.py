@@ -24,6 +24,7 @@ from spark_rank.stages.feature_tables import (
     publish_files,
     squared_radius,
 )
+from spark_rank.stages.training import rating_limits
 
 
 def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -32,7 +33,7 @@ def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     blocks = run.read(BLOCKS)
     offsets = _offsets(settings, run).orderBy("item").toArrow()
     choose = covering_panel if settings.panel_choice == "coverage" else most_active_panel
-    panel = choose(blocks, settings.panel_size, len(offsets))
+    panel = choose(blocks, settings.panel_size, len(offsets), _middle(run))
     reviewers = panel_table(
         spark, panel.users, panel.user_ids, panel.n_train, panel.medians, panel.missing
     )
@@ -55,6 +56,7 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
         most_reviewers=settings.reference_pool,
         size=settings.reference_size,
         all_ratings=settings.reference_ratings == "all",
+        middle=_middle(run),
         seed=config.seed,
     )
     _check_group(settings, collected)
@@ -84,6 +86,12 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
 def _offsets(settings: FeaturesConfig, run: Run) -> DataFrame:
     items = run.read(ITEMS).select("item", "item_id")
     return item_offsets(run.read(BLOCKS), items, settings.offset_shrinkage)
+
+
+def _middle(run: Run) -> float:
+    """Return the middle of the rating scale, which no choice of reviewers moves."""
+    low, high = rating_limits(run)
+    return (low + high) / 2.0
 
 
 def _check_group(settings: FeaturesConfig, collected: CollectedPool) -> None:

@@ -139,6 +139,35 @@ def test_all_ratings_of_the_reviewers_are_held_out_ones_too(
     assert sorted(np.diff(pool.ends)) == sorted(size for size in sizes if size >= 12)
 
 
+@pytest.fixture(scope="module")
+def generous(
+    spark: SparkSession, make_config: MakeConfig, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
+    """Return a run of active users who never give a 1, and of one who gives nothing else."""
+    lines = [f"u{u},p{i},{(u + i) % 4 + 2}" for u in range(12) for i in range(u % 3, 24, 2)]
+    data = tmp_path_factory.mktemp("generous") / "in.csv"
+    data.write_text("\n".join(["user,item,rating", *lines, "new,p1,1", "new,p2,1"]) + "\n")
+    sets = (f"input.path={data}", "input.format=csv", "prepare.buckets=2")
+    return run_until(spark, make_config(*sets), "prepare")
+
+
+@pytest.mark.parametrize("kind", ["panel", "reference"])
+def test_features_are_about_the_middle_of_the_scale_not_of_the_reviewers_ratings(
+    spark: SparkSession, make_config: MakeConfig, generous: Run, kind: str
+) -> None:
+    run = in_draft(generous)
+    config = make_config(f"features={{kind: {kind}, panel_size: 5, reference_min: 10}}")
+    result = features(config, spark, run)
+    reviewers = spark.read.parquet(run.draft_path("panel")).collect()
+    assert "new" not in {row["user_id"] for row in reviewers}
+    # ratings are 1 to 5
+    assert [row["missing"] for row in reviewers] == [row["median"] - 3.0 for row in reviewers]
+    found = opened(run, result.facts)
+    values = found.matrix if kind == "panel" else found.pool.ratings
+    assert set(np.unique(values)) <= {-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0}
+    assert values.max() == 2.0
+
+
 def test_every_user_has_reviewers_of_the_group_but_never_himself(reference: Run) -> None:
     group = {row["feature"]: row["user_id"] for row in reference.read(PANEL).collect()}
     sizes = {row["user_id"]: len(row["items"]) for row in reference.read(BLOCKS).collect()}
