@@ -38,11 +38,13 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
+from spark_rank.events import emit
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, model_labels, status_of
 from spark_rank.stages.training import rank_scale, rating_limits
 
 _FALLBACK = "item_offset"
+_EXAMPLES = 3  # ids named of those that are no items
 
 Row = dict[str, Any]
 
@@ -163,22 +165,43 @@ def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Arra
     if included is not None:
         known = pc.is_in(ids, value_set=pa.array(included, pa.string()))
         if not pc.any(known).as_py():
-            named = ", ".join(map(repr, included[:3])) or "no id is given"
+            named = _examples(included) or "no id is given"
             raise ConfigError(f"recommend.include: the run has none of these items: {named}")
+        _tell_unknown("include", included, ids)
         allowed = pc.and_(allowed, known)
     if excluded is not None:
+        _tell_unknown("exclude", excluded, ids)
         unwanted = pc.is_in(ids, value_set=pa.array(excluded, pa.string()))
         allowed = pc.and_(allowed, pc.invert(unwanted))
     return allowed
 
 
+def _tell_unknown(key: str, named: list[str], ids: pa.Array) -> None:
+    """Warn of ids that are no items: of a misspelt one, or of a file that is no list of ids."""
+    known = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
+    unknown = [name for name, there in zip(named, known, strict=True) if not there]
+    if unknown:
+        emit(
+            "unknown_items",
+            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are no items of the run: "
+            f"{_examples(unknown)}",
+            stage="recommend", level="warning", key=key, unknown=len(unknown), named=len(named),
+        )  # fmt: skip
+
+
+def _examples(names: list[str]) -> str:
+    """Return the first of some ids as text."""
+    more = ", …" if len(names) > _EXAMPLES else ""
+    return ", ".join(map(repr, names[:_EXAMPLES])) + more
+
+
 def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
-    """Return the ids that a key and its file name; None if neither is set."""
+    """Return the ids that a key and its file name, each once; None if neither is set."""
     inline, path = getattr(settings, key), getattr(settings, f"{key}_from")
     if path is None:
         return inline or None
     lines = (line.strip() for line in _text(path, key, run).splitlines())
-    return [*inline, *[line for line in lines if line]]
+    return list(dict.fromkeys([*inline, *[line for line in lines if line]]))
 
 
 def _text(path: str, key: str, run: Run) -> str:
