@@ -141,12 +141,8 @@ def test_every_model_is_scored_by_its_row_alone(
     assert (row["train_msd"] is None) == (not row["on_rating_scale"])
 
 
-@pytest.mark.parametrize(
-    ("learner", "params", "item_offset"),
-    [(name, params, offset) for name, params, offset in LEARNERS
-     if name != "multiclass_perceptron" and params.get("readout") != "voted"],
-)  # fmt: skip
-def test_the_lines_of_the_readme_score_every_other_model(
+@pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)
+def test_the_lines_of_the_readme_score_every_model(
     learner: str, params: dict[str, Any], item_offset: bool
 ) -> None:
     (lines,) = re.findall(r"```python\n(def score.*?)```", README, re.DOTALL)
