@@ -58,6 +58,13 @@ def learner_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     return once + _choice_seconds(entry, config, m)
 
 
+def user_seconds(config: Config, m: float) -> float:
+    """Return the time for one user of m training ratings: all learners, and what is written."""
+    own = sum(learner_seconds(entry, config, m) for entry in config.train.learners)
+    baselines = LEARNERS["baselines", True].seconds(m, width(config))
+    return rate("model row") * labels(config) + baselines + own
+
+
 def _fit_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     d, settings = width(config), config.train
     cost = LEARNERS[entry.learner, not is_kernel(entry)]
@@ -145,15 +152,7 @@ def _targets(config: Config, sizes: Sizes) -> list[tuple[float, float]]:
 
 
 def _train(config: Config, sizes: Sizes) -> Work:
-    d, groups = width(config), _targets(config, sizes)
-    entries = config.train.learners
-    rows = rate("model row") * labels(config)
-    base = LEARNERS["baselines", True]
-    each = [sum(learner_seconds(entry, config, m) for entry in entries) for _, m in groups]
-    seconds = sum(
-        n * (rows + base.seconds(m, d) + own) for (n, m), own in zip(groups, each, strict=True)
-    )
-    return Work(seconds)
+    return Work(sum(n * user_seconds(config, m) for n, m in _targets(config, sizes)))
 
 
 def _tune(config: Config, sizes: Sizes) -> Work:
