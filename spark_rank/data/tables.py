@@ -162,7 +162,7 @@ ITEM_FEATURES = Contract(
             "features",
             "array<float>",
             "whitened factors, the panel's ratings or given ones; null where every user has other "
-            "reviewers",
+            "reviewers, or the offset is all there is",
         ),
     ),
 )

@@ -29,7 +29,7 @@ def width(config: Config) -> int:
     """Return the number of features that learners see."""
     settings = config.features
     widths = {"factors": settings.rank, "panel": settings.panel_size,
-              "reference": settings.reference_size, "given": GIVEN_WIDTH}  # fmt: skip
+              "reference": settings.reference_size, "given": GIVEN_WIDTH, "offset": 0}  # fmt: skip
     return widths[settings.kind]
 
 
@@ -192,6 +192,8 @@ def _recommend(config: Config, sizes: Sizes) -> Work:
 
 def scoring(config: Config) -> LearnerConfig:
     """Return the learner whose models make lists; the first where an ensemble does."""
+    if config.recommend.learner in BASELINES:
+        return LearnerConfig(learner=config.recommend.learner)
     entries = config.train.learners
     return next((e for e in entries if e.label == config.recommend.learner), entries[0])
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
-from spark_rank.config.schema import RecommendConfig
+from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.data.blocks import training_part
 from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
@@ -43,7 +43,6 @@ from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, model_labels, status_of
 from spark_rank.stages.training import rank_scale, rating_limits
 
-_FALLBACK = "item_offset"
 _EXAMPLES = 3  # ids named of those that are no items
 
 Row = dict[str, Any]
@@ -102,7 +101,7 @@ def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFram
 
 def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
     """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = model_labels(run)
+    labels = [*model_labels(run), ITEM_OFFSET]
     name = labels[0] if settings.learner is None else settings.learner
     if name not in labels:
         raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
@@ -128,7 +127,7 @@ def scoring_models(models: DataFrame, label: str, run: Run) -> DataFrame:
     if not any(status.startswith(FAILED) for status in counts):
         return own
     failures = own.where(F.col("status") == FAILED).select("user_id", "status", "reason")
-    offsets = models.where((F.col("learner") == _FALLBACK) & (F.col("status") != FAILED))
+    offsets = models.where((F.col("learner") == ITEM_OFFSET) & (F.col("status") != FAILED))
     replaced = failures.join(offsets.select("user_id", *SCORING_COLUMNS), "user_id", "left")
     # without any model the offset alone is what there is
     whole = replaced.withColumn("offset_weight", F.coalesce("offset_weight", F.lit(1.0)))
@@ -225,7 +224,7 @@ def _list_files(config: Config, run: Run) -> dict[str, str]:
 
 
 def _needs(config: Config) -> tuple[str, ...]:
-    of_ensemble = config.recommend.learner not in (None, *trained_labels(config))
+    of_ensemble = config.recommend.learner not in (None, ITEM_OFFSET, *trained_labels(config))
     return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
 
 

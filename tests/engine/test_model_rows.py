@@ -157,6 +157,22 @@ def test_the_lines_of_the_readme_score_every_model(
     assert_allclose(row["test_scores"], scores, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)
+def test_without_features_the_offset_is_all_there_is(
+    learner: str, params: dict[str, Any], item_offset: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only learners of ranks learn from it: it is a feature to them."""
+    monkeypatch.setattr(f"{__name__}.MATRIX", MATRIX[:, :0])
+    row = model_row(learner, params, item_offset, PRIOR[:0, :0], most=1000)
+    of_ranks = learner in ("prank", "widrow_hoff", "multiclass_perceptron")
+    if of_ranks and item_offset:
+        assert (row["status"], row["reason"]) == ("learned", None)
+        return
+    assert (row["status"], row["reason"]) == ("fallback", "no_features")
+    constant = float(np.mean(RATINGS[:N_TRAIN] - OFFSET[:N_TRAIN]))
+    assert_allclose(row["test_scores"], constant + OFFSET[N_TRAIN:], rtol=1e-6)
+
+
 def test_the_query_of_the_readme_scores_thousands_of_users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ KINDS = {
     "panel": "panel_size: 7, panel_choice: coverage",
     "factors": "rank: 3, rounds: 3",
     "given": "given: {path}",
+    "offset": "offset_shrinkage: 5",
 }
 
 
@@ -243,6 +244,32 @@ def test_bounds_and_metrics_are_there_for_reviewers(reference: Run) -> None:
     assert facts["squared_radius"] == 8 * 2.0**2
 
 
+def test_the_offset_alone_from_training_to_lists(
+    spark: SparkSession, make_config: MakeConfig
+) -> None:
+    """Nothing is learned but by learners of ranks, whose feature the offset is."""
+    learners = "train.learners=[{learner: mprank}, {learner: ranksvm}, {learner: prank}]"
+    config = make_config("features={kind: offset}", learners, "prepare.buckets=2")
+    run = run_until(spark, config, "train")
+    run_stages([STAGES["recommend"]], config, spark, run)
+    rows = run.read(MODELS).where("status <> 'failed'").collect()
+    assert len(rows) == 60 * 5
+    by_learner = {name: {row["user_id"]: row for row in rows if row["learner"] == name}
+                  for name in ("item_offset", "mprank", "ranksvm", "prank")}  # fmt: skip
+    for learner in ("mprank", "ranksvm"):
+        for user, row in by_learner[learner].items():
+            assert (row["status"], row["reason"]) == ("fallback", "no_features")
+            assert row["test_scores"] == by_learner["item_offset"][user]["test_scores"]
+    assert {row["status"] for row in by_learner["prank"].values()} >= {"learned"}
+    found = (run.record("recommend") or {})["facts"]
+    assert found["places"].keys() == {"fallback: no_features"}
+    scores = {row["item_id"]: row["offset"] for row in run.read(ITEM_FEATURES).collect()}
+    lists = spark.read.parquet(run.path("recommendations")).where("list = 'top'").collect()
+    for row in lists:
+        alone = by_learner["item_offset"][row["user_id"]]["intercept"]
+        assert row["score"] == pytest.approx(alone + scores[row["item_id"]])
+
+
 def test_fewer_reviewers_than_asked_for_are_all(
     spark: SparkSession, make_config: MakeConfig, two_runs: tuple[Run, Run]
 ) -> None:
@@ -367,12 +394,16 @@ def test_a_letor_file_from_ingest_to_evaluate(
         (("features={reference_min: 9, reference_max: 8}",), "9 must be at most .*reference_max 8"),
         (("features={kind: referenc}",), "did you mean 'reference'?"),
         (("features.reference_pool=1",), "features.reference_pool: must be at least 2"),
+        (
+            ("features={kind: offset}", "train.learners=[{grid: {C: [1, 2]}}]"),
+            "train.learners[0].grid: without features there is nothing to choose",
+        ),
     ],
 )
 def test_wrong_settings_are_told(
     make_config: MakeConfig, sets: tuple[str, ...], words: str
 ) -> None:
-    with pytest.raises(ConfigError, match=words.replace("?", r"\?")):
+    with pytest.raises(ConfigError, match=re.sub(r"([?\[\]])", r"\\\1", words)):
         make_config(*sets)
 
 
