@@ -10,7 +10,13 @@ from typing import Any
 
 from spark_rank.config.ensemble_checks import check_ensemble, scoring_labels, user_ensembles
 from spark_rank.config.run_ids import check_run_id
-from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig, TrainConfig
+from spark_rank.config.schema import (
+    ITEM_OFFSET,
+    Config,
+    LearnerConfig,
+    PrepareConfig,
+    TrainConfig,
+)
 from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
@@ -43,6 +49,7 @@ def check_config(config: Config, source: str) -> None:
     _check_features(config, source)
     _check_spark(config, source)
     _check_learners(config.train.learners, source)
+    _check_choices(config, source)
     _check_targets(config.train, source)
     check_ensemble(config, source)
     _check_evaluate(config, source)
@@ -202,7 +209,7 @@ def _check_rank(config: Config, source: str) -> None:
 
 def _check_recommend(config: Config, source: str) -> None:
     settings = config.recommend
-    labels = scoring_labels(config)
+    labels = [*scoring_labels(config), ITEM_OFFSET]
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(
             f"{source}: recommend.learner: no learner is called {visible(settings.learner, 60)!r} "
@@ -248,6 +255,17 @@ def _check_learners(learners: list[LearnerConfig], source: str) -> None:
             raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
         labels.append(entry.label)
         _check_learner(entry, key)
+
+
+def _check_choices(config: Config, source: str) -> None:
+    if config.features.kind != "offset":
+        return
+    for position, entry in enumerate(config.train.learners):
+        if entry.grid and not (PER_USER[entry.learner].of_ranks and entry.item_offset):
+            raise ConfigError(
+                f"{source}: train.learners[{position}].grid: without features there is nothing to "
+                "choose: leave it out, or choose another features.kind than 'offset'"
+            )
 
 
 def _check_learner(entry: LearnerConfig, key: str) -> None:

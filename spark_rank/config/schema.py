@@ -15,6 +15,8 @@ WrittenFormat = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "csv", "parquet"
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
+# the baseline that lists can be made by, beside train.learners
+ITEM_OFFSET = "item_offset"
 
 
 def setting(default: Any, doc: str, **limits: Any) -> Any:
@@ -162,11 +164,11 @@ class PrepareConfig:
 class FeaturesConfig:
     """What an item looks like to a learner."""
 
-    kind: Literal["factors", "panel", "reference", "given"] = setting(
+    kind: Literal["factors", "panel", "reference", "given", "offset"] = setting(
         "factors",
         "factors: of a factor model, with a prior of every user; panel: ratings of reviewers, the "
         "same for all; reference: of reviewers drawn for every user; given: vectors that came with "
-        "the data",
+        "the data; offset: none but the item offset",
     )
     kept_from: str | None = setting(
         None,
@@ -223,7 +225,7 @@ class FeaturesConfig:
     )
     offset_shrinkage: float = setting(
         10.0,
-        "panel, reference, given: ratings' worth of evidence that pulls an item's offset to 0",
+        "all but factors: ratings' worth of evidence that pulls an item's offset to 0",
         at_least=0.0,
     )
 
@@ -458,8 +460,8 @@ class RecommendConfig:
     )
     learner: str | None = setting(
         None,
-        "whose models score the items, by label, an ensemble's too; null: the first of "
-        "train.learners",
+        "whose models score the items, by label, an ensemble's too, or item_offset; null: the "
+        "first of train.learners",
     )
     top: int = setting(
         10, "how many of the best unseen items a user gets", at_least=1, at_most=1000

@@ -162,7 +162,7 @@ ITEM_FEATURES = Contract(
             "features",
             "array<float>",
             "whitened factors, the panel's ratings or given ones; null where every user has other "
-            "reviewers",
+            "reviewers, or the offset is all there is",
         ),
     ),
 )
@@ -545,7 +545,7 @@ RECOMMENDATIONS = Contract(
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner"),
-        Column("list", "string", "top: best first; bottom: worst first"),
+        Column("list", "string", "top: best first; bottom: worst first, without those of the top"),
         Column("position", "int", "place in the list, from 1"),
         Column("item_id", "string", "id as in the input"),
         Column("title", "string", "title; null where unknown"),

@@ -51,7 +51,7 @@ from spark_rank.learners.errors import LearnerError
 MODEL_SCHEMA = arrow_schema(MODELS.columns)
 
 LEARNED, APPROXIMATED, FALLBACK, FAILED = "learned", "approximated", "fallback", "failed"
-TOO_FEW, ALL_EQUAL = "too_few_ratings", "equal_ratings"
+TOO_FEW, ALL_EQUAL, NO_FEATURES = "too_few_ratings", "equal_ratings", "no_features"
 LANDMARKS, CUT_SHORT, NOT_CONVERGED = "landmarks", "first_ratings", "not_converged"
 NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
@@ -206,7 +206,7 @@ def _learned_columns(
     item_ids: pa.StringArray,
     fit_one: Fit,
 ) -> Row:
-    obstacle = None if spec.is_baseline else obstacle_to_learning(problem, job.min_ratings)
+    obstacle = None if spec.is_baseline else _obstacle(problem, spec, job.min_ratings)
     known = known_before(problem, spec, fallback=obstacle is not None)
     sample = known.sample(problem)
     hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits, fit_one)
@@ -228,6 +228,13 @@ def _learned_columns(
 def _if_any(name: str, value: Any) -> Row:
     """Return a column with a value; a batch without one of them is spared the column."""
     return {} if value is None else {name: value}
+
+
+def _obstacle(problem: Problem, spec: LearnerSpec, min_ratings: int) -> str | None:
+    """Return why this learner can learn nothing from the user; None if it can."""
+    if spec.needs_features and problem.X.shape[1] == 0:
+        return NO_FEATURES
+    return obstacle_to_learning(problem, min_ratings)
 
 
 def obstacle_to_learning(problem: Problem, min_ratings: int) -> str | None:

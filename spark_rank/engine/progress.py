@@ -23,7 +23,10 @@ _FIRST_LINE, _RAREST_LINE, _LINE_SHARE = 10.0, 60.0, 0.1
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks of the Spark jobs that run now: all, finished, and rows that finished ones read."""
+    """Tasks of the Spark jobs that run now: all, finished, and rows that finished ones read.
+
+    Rows are those of tasks that write files: what others only bring together would count twice.
+    """
 
     total: int = 0
     done: int = 0
@@ -119,6 +122,7 @@ class Progress:
         self._users: Users | None = None
         self._users_started = self._started
         self._users_at_start = 0
+        self._most_done = 0
 
     def __enter__(self) -> Self:
         if self._log.draws:
@@ -153,6 +157,7 @@ class Progress:
         if self._users is None:
             self._users_started, self._users_at_start = time.monotonic(), users.before
         self._users = users
+        self._most_done = users.before
 
     def part_done(self, users: int) -> None:
         """Take so many of the users under way as done: the jobs that read them have ended."""
@@ -166,12 +171,16 @@ class Progress:
                 )
 
     def advance(self) -> Advance:
-        """Return how far the stage is."""
-        tasks, users = self._tracker.tasks(), self._users
+        """Return how far the stage is: never less far than it was."""
+        # in this order, so that a part that ends meanwhile is not counted twice
+        users = self._users
+        tasks = self._tracker.tasks()
         if users is None:
             return Advance(self.seconds(), tasks)
         # what is counted after the users' own pass, their table for one, must not count as users
         done = users.before + min(users.under_way, tasks.rows)
+        # a part's tasks are gone before it is told as done, and those of a part that failed too
+        self._most_done = done = max(done, self._most_done)
         here = done - self._users_at_start
         since = time.monotonic() - self._users_started
         return Advance(self.seconds(), tasks, users, done, here, since)
@@ -219,8 +228,15 @@ class _Tracker:
         return Tasks(
             sum(stage.numTasks() for stage in found),
             sum(stage.numCompleteTasks() for stage in found),
-            sum(stage.inputRecords() for stage in found),
+            sum(_rows_read(stage) for stage in found),
         )
+
+
+def _rows_read(stage: Any) -> int:
+    """Return the rows that a stage's tasks have read, from files or a shuffle, if they write."""
+    if stage.outputRecords() == 0:
+        return 0
+    return int(stage.inputRecords() + stage.shuffleReadRecords())
 
 
 @contextmanager

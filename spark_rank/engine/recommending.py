@@ -150,6 +150,7 @@ def recommend_batches(
     for batch in batches:
         lists = _empty_lists(batch, job, catalogue)
         _fill(lists, batch, features, catalogue)
+        _keep_apart(lists, batch, features, catalogue)
         yield _as_rows(lists, batch, job, catalogue)
 
 
@@ -181,6 +182,38 @@ def _fill(
             _add_together(lists, chunk, models, errors, catalogue, part, room[: len(chunk)])
     for row in np.flatnonzero(~screened).tolist():
         _add_alone(lists, row, batch, features, catalogue)
+
+
+def _keep_apart(
+    lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    """Leave a user's best items out of the worst, of which the next ones take their places.
+
+    An item is both where little is unseen or scores are equal: few users are gone through again.
+    """
+    if len(lists.best) < 2:
+        return
+    (_, top), (sign, bottom) = lists.best
+    rows = _sharing(top, bottom)
+    if len(rows) == 0:
+        return
+    refused = [
+        np.concatenate([lists.seen[lists.ends[row] : lists.ends[row + 1]], top.positions[row]])
+        for row in rows
+    ]
+    ends = np.cumsum([0, *map(len, refused)])
+    others = no_items(len(rows), bottom.scores.shape[1])
+    again = Lists(((sign, others),), np.concatenate(refused), ends)
+    _fill(again, batch.take(pa.array(rows)), features, catalogue)
+    for whole, part in zip(bottom, others, strict=True):
+        whole[rows] = part
+
+
+def _sharing(top: BestItems, bottom: BestItems) -> IntArray:
+    """Return the rows of the users who have an item in both lists."""
+    ascending = np.sort(np.hstack([top.positions, bottom.positions]), axis=1)
+    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != NONE)
+    return np.flatnonzero(twice.any(axis=1))
 
 
 def _add_together(

@@ -41,6 +41,11 @@ class LearnerSpec:
         return self.learner in BASELINES
 
     @property
+    def needs_features(self) -> bool:
+        """Tell whether the item offset alone leaves nothing to learn; to some it is a feature."""
+        return not (self.is_baseline or (self.kind.of_ranks and self.item_offset))
+
+    @property
     def chosen_per_user(self) -> bool:
         """Tell whether every user gets hyper-parameters of his or her own."""
         return bool(self.grid) and self.selection != "sample"

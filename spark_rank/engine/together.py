@@ -44,7 +44,7 @@ def learn_together(
     if spec.is_baseline:
         return _rows(spec, group, limits, _shifted(spec, group))
     learner = spec.make(limits.scale)
-    if not isinstance(learner, MPRank) or spec.chosen_per_user:
+    if group.X.shape[1] == 0 or not isinstance(learner, MPRank) or spec.chosen_per_user:
         return [None] * len(group.blocks.users)
     if learner.kernel != "linear" or learner.solver == "online":
         return [None] * len(group.blocks.users)

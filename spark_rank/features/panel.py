@@ -1,6 +1,6 @@
 """A shared panel of reference reviewers: column j holds reviewer j's ratings of every item.
 
-Missing ratings take the reviewer's median and all are shifted by the middle of the panel's scale,
+Missing ratings take the reviewer's median and all are shifted by the middle of the rating scale,
 as in the papers. Only training ratings are used, those of the reviewers too.
 """
 
@@ -38,13 +38,17 @@ class Panel:
     matrix: NDArray[np.float32]
 
 
-def most_active_panel(blocks: DataFrame, size: int, n_items: int) -> Panel:
+def most_active_panel(blocks: DataFrame, size: int, n_items: int, middle: float) -> Panel:
     """Return the `size` users with the most training ratings (ties: by id)."""
-    return _panel(blocks, _most_active(blocks, size).collect(), n_items)
+    return _panel(blocks, _most_active(blocks, size).collect(), n_items, middle)
 
 
 def covering_panel(
-    blocks: DataFrame, size: int, n_items: int, most_candidates: int = MOST_CANDIDATES
+    blocks: DataFrame,
+    size: int,
+    n_items: int,
+    middle: float,
+    most_candidates: int = MOST_CANDIDATES,
 ) -> Panel:
     """Return `size` of the most active users, greedily chosen to cover what users rate.
 
@@ -63,7 +67,7 @@ def covering_panel(
     )
     items, ends = flat_lists(table, "items")
     chosen = cover(items.astype(np.int64), ends, _demand(blocks, n_items), size)
-    return _panel(blocks, table.select(list(columns)).take(chosen).to_pylist(), n_items)
+    return _panel(blocks, table.select(list(columns)).take(chosen).to_pylist(), n_items, middle)
 
 
 def _most_active(blocks: DataFrame, count: int) -> DataFrame:
@@ -82,13 +86,13 @@ def _demand(blocks: DataFrame, n_items: int) -> NDArray[np.int64]:
     return demand
 
 
-def _panel(blocks: DataFrame, members: Sequence[Any], n_items: int) -> Panel:
+def _panel(blocks: DataFrame, members: Sequence[Any], n_items: int, middle: float) -> Panel:
     users = [row["user"] for row in members]
     ratings = _training_ratings(blocks, users)
     columns = np.searchsorted(np.sort(users), ratings["user"])
     columns = np.argsort(users)[columns]
     matrix, medians, missing = fill_matrix(
-        columns, ratings["item"], ratings["rating"], (n_items, len(users))
+        columns, ratings["item"], ratings["rating"], (n_items, len(users)), middle
     )
     return Panel(
         users, [row["user_id"] for row in members], [row["n_train"] for row in members],
@@ -101,15 +105,16 @@ def fill_matrix(
     items: NDArray[np.int64],
     ratings: NDArray[np.float64],
     shape: tuple[int, int],
+    middle: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float32]]:
     """Return the filled, shifted items × reviewers matrix, the medians, and these shifted.
 
-    Every reviewer has at least one rating. O(ratings log ratings + items · reviewers).
+    All values are shifted by `middle`, that of the rating scale. Every reviewer has at least one
+    rating. O(ratings log ratings + items · reviewers).
     """
     by_column = np.argsort(columns, kind="stable")
     groups = np.split(ratings[by_column], np.searchsorted(columns[by_column], range(1, shape[1])))
     medians = np.array([np.median(group) for group in groups])
-    middle = (ratings.min() + ratings.max()) / 2.0
     missing = (medians - middle).astype(np.float32)
     matrix = np.tile(missing, (shape[0], 1))
     matrix[items, columns] = ratings - middle

@@ -39,12 +39,13 @@ def activity_group(blocks: DataFrame, least: int | None, most: int | None) -> Da
 
 
 def collect_pool(
-    group: DataFrame, *, most_reviewers: int, size: int, all_ratings: bool, seed: int
+    group: DataFrame, *, most_reviewers: int, size: int, all_ratings: bool, middle: float, seed: int
 ) -> CollectedPool:
     """Return a hash sample of a group of users as the pool; `size` of them are for each user.
 
     Reviewers are numbered in the order of their ids. They show their training ratings, or with
-    `all_ratings` the held-out ones too. Users who come or go change the sample by themselves only.
+    `all_ratings` the held-out ones too, about the `middle` of the rating scale. Users who come or
+    go change the sample by themselves only.
     """
     draw = F.xxhash64(F.lit(seed), F.lit("reference"), "user_id")
     drawn = (
@@ -60,18 +61,19 @@ def collect_pool(
         .orderBy("user_id")
         .toArrow()
     )
-    return _as_pool(table, size, seed, group.count())
+    return _as_pool(table, size, middle, seed, group.count())
 
 
 def _first(column: str, count: Column) -> Column:
     return F.slice(column, 1, count).alias(column)
 
 
-def _as_pool(table: pa.Table, size: int, seed: int, group_size: int) -> CollectedPool:
+def _as_pool(
+    table: pa.Table, size: int, middle: float, seed: int, group_size: int
+) -> CollectedPool:
     items, ends = flat_lists(table, "items")
     ratings = flat_lists(table, "ratings")[0].astype(np.float64)
     user_ids = table.column("user_id").to_pylist()
-    middle = (ratings.min() + ratings.max()) / 2.0 if len(ratings) else 0.0
     medians = row_medians(ratings, ends)
     rows = np.repeat(np.arange(len(user_ids)), np.diff(ends))
     ascending = np.lexsort((items, rows))

@@ -29,7 +29,7 @@ def width(config: Config) -> int:
     """Return the number of features that learners see."""
     settings = config.features
     widths = {"factors": settings.rank, "panel": settings.panel_size,
-              "reference": settings.reference_size, "given": GIVEN_WIDTH}  # fmt: skip
+              "reference": settings.reference_size, "given": GIVEN_WIDTH, "offset": 0}  # fmt: skip
     return widths[settings.kind]
 
 
@@ -56,6 +56,13 @@ def learner_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     if not entry.grid or entry.selection == "sample":
         return once
     return once + _choice_seconds(entry, config, m)
+
+
+def user_seconds(config: Config, m: float) -> float:
+    """Return the time for one user of m training ratings: all learners, and what is written."""
+    own = sum(learner_seconds(entry, config, m) for entry in config.train.learners)
+    baselines = LEARNERS["baselines", True].seconds(m, width(config))
+    return rate("model row") * labels(config) + baselines + own
 
 
 def _fit_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
@@ -145,15 +152,7 @@ def _targets(config: Config, sizes: Sizes) -> list[tuple[float, float]]:
 
 
 def _train(config: Config, sizes: Sizes) -> Work:
-    d, groups = width(config), _targets(config, sizes)
-    entries = config.train.learners
-    rows = rate("model row") * labels(config)
-    base = LEARNERS["baselines", True]
-    each = [sum(learner_seconds(entry, config, m) for entry in entries) for _, m in groups]
-    seconds = sum(
-        n * (rows + base.seconds(m, d) + own) for (n, m), own in zip(groups, each, strict=True)
-    )
-    return Work(seconds)
+    return Work(sum(n * user_seconds(config, m) for n, m in _targets(config, sizes)))
 
 
 def _tune(config: Config, sizes: Sizes) -> Work:
@@ -193,6 +192,8 @@ def _recommend(config: Config, sizes: Sizes) -> Work:
 
 def scoring(config: Config) -> LearnerConfig:
     """Return the learner whose models make lists; the first where an ensemble does."""
+    if config.recommend.learner in BASELINES:
+        return LearnerConfig(learner=config.recommend.learner)
     entries = config.train.learners
     return next((e for e in entries if e.label == config.recommend.learner), entries[0])
 

@@ -12,6 +12,7 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.learned_features import factor_features, kept_features
+from spark_rank.stages.offset_features import offset_features
 from spark_rank.stages.reviewer_features import panel_features, reference_features
 
 _MAKERS = {
@@ -19,6 +20,7 @@ _MAKERS = {
     "panel": panel_features,
     "reference": reference_features,
     "given": given_features,
+    "offset": offset_features,
 }
 # the keys that each kind reads; others may change without a new run
 _DECIDING = {
@@ -29,6 +31,7 @@ _DECIDING = {
         "offset_shrinkage",
     ),
     "given": ("given", "given_scale", "offset_shrinkage"),
+    "offset": ("offset_shrinkage",),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.filesystem import FileInfo
-from spark_rank.data.tables import BLOCKS, GIVEN_FEATURES, ITEM_FEATURES, ITEMS
+from spark_rank.data.tables import GIVEN_FEATURES, ITEM_FEATURES, ITEMS
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
@@ -25,9 +25,9 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
-from spark_rank.features.offset import item_offsets
 from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
+from spark_rank.stages.offset_features import shrunken_offsets
 
 
 def given_files(config: Config, run: Run) -> list[FileInfo]:
@@ -75,11 +75,9 @@ def _matched(config: Config, spark: SparkSession, run: Run) -> tuple[DataFrame, 
 
 def _offsets(config: Config, run: Run) -> DataFrame:
     """Return ``item, offset``: 0 where an item belongs to one user, who alone has rated it."""
-    items = run.read(ITEMS).select("item", "item_id")
     if config.features.given is None:
-        return items.select("item", F.lit(0.0).alias("offset"))
-    found = item_offsets(run.read(BLOCKS), items, config.features.offset_shrinkage)
-    return found.select("item", "offset")
+        return run.read(ITEMS).select("item", F.lit(0.0).alias("offset"))
+    return shrunken_offsets(config.features, run).select("item", "offset")
 
 
 def _as_matrix(written: DataFrame, facts: VectorFacts, folder: Path) -> NDArray[np.float32]:

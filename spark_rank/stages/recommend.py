@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
-from spark_rank.config.schema import RecommendConfig
+from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.data.blocks import training_part
 from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
@@ -38,11 +38,12 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
+from spark_rank.events import emit
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, model_labels, status_of
-from spark_rank.stages.training import rank_scale
+from spark_rank.stages.training import rank_scale, rating_limits
 
-_FALLBACK = "item_offset"
+_EXAMPLES = 3  # ids named of those that are no items
 
 Row = dict[str, Any]
 
@@ -100,7 +101,7 @@ def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFram
 
 def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
     """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = model_labels(run)
+    labels = [*model_labels(run), ITEM_OFFSET]
     name = labels[0] if settings.learner is None else settings.learner
     if name not in labels:
         raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
@@ -111,10 +112,10 @@ def recommend_job(
     settings: RecommendConfig, label: str, spark: SparkSession, run: Run
 ) -> RecommendJob:
     """Distribute the feature files; return what workers need to know."""
-    limits = (run.record("ingest") or {})["facts"]["rating_scale"]
+    low, high = rating_limits(run)
     return RecommendJob(
         distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
-        limits["low"], limits["high"],
+        low, high,
     )  # fmt: skip
 
 
@@ -126,7 +127,7 @@ def scoring_models(models: DataFrame, label: str, run: Run) -> DataFrame:
     if not any(status.startswith(FAILED) for status in counts):
         return own
     failures = own.where(F.col("status") == FAILED).select("user_id", "status", "reason")
-    offsets = models.where((F.col("learner") == _FALLBACK) & (F.col("status") != FAILED))
+    offsets = models.where((F.col("learner") == ITEM_OFFSET) & (F.col("status") != FAILED))
     replaced = failures.join(offsets.select("user_id", *SCORING_COLUMNS), "user_id", "left")
     # without any model the offset alone is what there is
     whole = replaced.withColumn("offset_weight", F.coalesce("offset_weight", F.lit(1.0)))
@@ -163,22 +164,43 @@ def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Arra
     if included is not None:
         known = pc.is_in(ids, value_set=pa.array(included, pa.string()))
         if not pc.any(known).as_py():
-            named = ", ".join(map(repr, included[:3])) or "no id is given"
+            named = _examples(included) or "no id is given"
             raise ConfigError(f"recommend.include: the run has none of these items: {named}")
+        _tell_unknown("include", included, ids)
         allowed = pc.and_(allowed, known)
     if excluded is not None:
+        _tell_unknown("exclude", excluded, ids)
         unwanted = pc.is_in(ids, value_set=pa.array(excluded, pa.string()))
         allowed = pc.and_(allowed, pc.invert(unwanted))
     return allowed
 
 
+def _tell_unknown(key: str, named: list[str], ids: pa.Array) -> None:
+    """Warn of ids that are no items: of a misspelt one, or of a file that is no list of ids."""
+    known = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
+    unknown = [name for name, there in zip(named, known, strict=True) if not there]
+    if unknown:
+        emit(
+            "unknown_items",
+            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are no items of the run: "
+            f"{_examples(unknown)}",
+            stage="recommend", level="warning", key=key, unknown=len(unknown), named=len(named),
+        )  # fmt: skip
+
+
+def _examples(names: list[str]) -> str:
+    """Return the first of some ids as text."""
+    more = ", …" if len(names) > _EXAMPLES else ""
+    return ", ".join(map(repr, names[:_EXAMPLES])) + more
+
+
 def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
-    """Return the ids that a key and its file name; None if neither is set."""
+    """Return the ids that a key and its file name, each once; None if neither is set."""
     inline, path = getattr(settings, key), getattr(settings, f"{key}_from")
     if path is None:
         return inline or None
     lines = (line.strip() for line in _text(path, key, run).splitlines())
-    return [*inline, *[line for line in lines if line]]
+    return list(dict.fromkeys([*inline, *[line for line in lines if line]]))
 
 
 def _text(path: str, key: str, run: Run) -> str:
@@ -202,7 +224,7 @@ def _list_files(config: Config, run: Run) -> dict[str, str]:
 
 
 def _needs(config: Config) -> tuple[str, ...]:
-    of_ensemble = config.recommend.learner not in (None, *trained_labels(config))
+    of_ensemble = config.recommend.learner not in (None, ITEM_OFFSET, *trained_labels(config))
     return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
 
 

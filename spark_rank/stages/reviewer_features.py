@@ -14,7 +14,6 @@ from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS, PANEL, REVIEWER
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
-from spark_rank.features.offset import item_offsets
 from spark_rank.features.panel import covering_panel, most_active_panel
 from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
 from spark_rank.stages.feature_tables import (
@@ -24,15 +23,17 @@ from spark_rank.stages.feature_tables import (
     publish_files,
     squared_radius,
 )
+from spark_rank.stages.offset_features import publish_offsets, shrunken_offsets, write_offsets
+from spark_rank.stages.training import rating_limits
 
 
 def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Choose the panel that all users share, and fill its matrix."""
     settings = config.features
     blocks = run.read(BLOCKS)
-    offsets = _offsets(settings, run).orderBy("item").toArrow()
+    offsets = shrunken_offsets(settings, run).orderBy("item").toArrow()
     choose = covering_panel if settings.panel_choice == "coverage" else most_active_panel
-    panel = choose(blocks, settings.panel_size, len(offsets))
+    panel = choose(blocks, settings.panel_size, len(offsets), _middle(run))
     reviewers = panel_table(
         spark, panel.users, panel.user_ids, panel.n_train, panel.medians, panel.missing
     )
@@ -55,20 +56,18 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
         most_reviewers=settings.reference_pool,
         size=settings.reference_size,
         all_ratings=settings.reference_ratings == "all",
+        middle=_middle(run),
         seed=config.seed,
     )
     _check_group(settings, collected)
-    offsets = _offsets(settings, run)
-    no_features = F.lit(None).cast("array<float>").alias("features")
+    offsets = shrunken_offsets(settings, run)
     pool = collected.pool
     tables = {
         PANEL.table: run.write(PANEL, _pool_table(spark, collected)),
         REVIEWER_RATINGS.table: run.write(REVIEWER_RATINGS, _values(spark, run, collected)),
-        ITEM_FEATURES.table: run.write(ITEM_FEATURES, offsets.select("*", no_features)),
+        ITEM_FEATURES.table: write_offsets(run, offsets),
     }
-    in_order = offsets.orderBy("item").toArrow()
-    empty = np.empty((len(in_order), 0), dtype=np.float32)
-    files = publish_files(run, empty, in_order, pool=pool)
+    files = publish_offsets(run, offsets.orderBy("item").toArrow(), pool)
     return StageResult(
         f"{_drawn(collected)}: {len(pool.ratings):,} ratings",
         tables,
@@ -81,9 +80,10 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
     )
 
 
-def _offsets(settings: FeaturesConfig, run: Run) -> DataFrame:
-    items = run.read(ITEMS).select("item", "item_id")
-    return item_offsets(run.read(BLOCKS), items, settings.offset_shrinkage)
+def _middle(run: Run) -> float:
+    """Return the middle of the rating scale, which no choice of reviewers moves."""
+    low, high = rating_limits(run)
+    return (low + high) / 2.0
 
 
 def _check_group(settings: FeaturesConfig, collected: CollectedPool) -> None:

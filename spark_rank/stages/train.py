@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_rank.config import Config, TrainConfig
 from spark_rank.data.contracts import ddl
@@ -20,6 +19,7 @@ from spark_rank.engine.store import Run
 from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
+from spark_rank.stages.heaviest_first import by_cost, in_order
 from spark_rank.stages.incremental import job_facts, keep_models
 from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 
@@ -32,18 +32,19 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     cores = spark.sparkContext.defaultParallelism
     users, buckets = _users_and_buckets(run)
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
+    order = by_cost(config, blocks if kept is None else kept.to_learn(blocks), buckets)
 
     def learned(wave: Wave, job: LearnJob = job) -> DataFrame:
-        own = blocks.where(F.col("bucket").isin(*wave.buckets))
+        own = in_order(blocks, [bucket for bucket in order if bucket in wave.buckets])
         todo = (own if kept is None else kept.to_learn(own)).select(*LEARNED_COLUMNS)
         models = todo.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
         old = None if kept is None else kept.models(own, wave.buckets)
         return models if old is None else models.unionByName(old)
 
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
-    # cores busy to the end, and progress visible
-    tasks = max(cores, *map(len, plan))
-    with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
+    # cores busy to the end, and progress visible; what costs a task to open is alone in it
+    whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(run, MODELS, plan, learned, users, isolating=isolating)
     rows = sum(wave.rows for wave in waves)

@@ -1,4 +1,4 @@
-"""What tune and train share: the learners asked for, the users to learn, the worker's job."""
+"""What tune and train share: the learners asked for, users to learn, rating scale, worker's job."""
 
 from __future__ import annotations
 
@@ -69,6 +69,12 @@ def learn_job(
             "scale with input.cuts, or leave that learner out"
         )
     return LearnJob(files, tuple(specs), panel, settings.min_ratings, settings.margin, limits)
+
+
+def rating_limits(run: Run) -> tuple[float, float]:
+    """Return the least and the greatest rating of the scale, as the input has them."""
+    scale = (run.record("ingest") or {})["facts"]["rating_scale"]
+    return scale["low"], scale["high"]
 
 
 def rank_scale(run: Run) -> RankScale | None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.tables import ITEM_FEATURES, MODELS
 from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob, learn_batches
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.specs import LearnerSpec
+from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -48,6 +53,14 @@ LEARNERS: list[tuple[str, dict[str, Any], bool]] = [
 def model_row(
     learner: str, params: dict[str, Any], item_offset: bool, prior: np.ndarray, most: int
 ) -> dict[str, Any]:
+    (row,) = learned_rows([LearnerSpec("it", learner, item_offset, params)], prior, most)
+    return row
+
+
+def learned_rows(
+    specs: Sequence[LearnerSpec], prior: np.ndarray = PRIOR, most: int = 1000
+) -> list[dict[str, Any]]:
+    """Return the model rows of one user."""
     features = ItemFeatures(MATRIX, OFFSET, prior, pa.array(ITEM_IDS))
     block = pa.record_batch(
         {
@@ -58,12 +71,10 @@ def model_row(
             "n_train": pa.array([N_TRAIN], pa.int32()),
         }
     )
-    spec = LearnerSpec("it", learner, item_offset, params)
     limits = Limits(SCALE, max_kernel_ratings=most, landmarks=10, folds=3)
-    job = LearnJob(FILES, (spec,), {}, min_ratings=2, margin=1.0, limits=limits)
+    job = LearnJob(FILES, tuple(specs), {}, min_ratings=2, margin=1.0, limits=limits)
     (out,) = learn_batches(iter([block]), job, lambda files: features)
-    (row,) = out.to_pylist()
-    return dict(row)
+    return [dict(row) for row in out.to_pylist()]
 
 
 def kernel_value(row: dict[str, Any], a: np.ndarray, b: np.ndarray) -> float:
@@ -130,12 +141,8 @@ def test_every_model_is_scored_by_its_row_alone(
     assert (row["train_msd"] is None) == (not row["on_rating_scale"])
 
 
-@pytest.mark.parametrize(
-    ("learner", "params", "item_offset"),
-    [(name, params, offset) for name, params, offset in LEARNERS
-     if name != "multiclass_perceptron" and params.get("readout") != "voted"],
-)  # fmt: skip
-def test_the_lines_of_the_readme_score_every_other_model(
+@pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)
+def test_the_lines_of_the_readme_score_every_model(
     learner: str, params: dict[str, Any], item_offset: bool
 ) -> None:
     (lines,) = re.findall(r"```python\n(def score.*?)```", README, re.DOTALL)
@@ -148,6 +155,46 @@ def test_the_lines_of_the_readme_score_every_other_model(
     row = model_row(learner, params, item_offset, PRIOR, most=1000)
     scores = [names["score"](row, item) for item in ITEM_IDS[N_TRAIN:]]
     assert_allclose(row["test_scores"], scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)
+def test_without_features_the_offset_is_all_there_is(
+    learner: str, params: dict[str, Any], item_offset: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only learners of ranks learn from it: it is a feature to them."""
+    monkeypatch.setattr(f"{__name__}.MATRIX", MATRIX[:, :0])
+    row = model_row(learner, params, item_offset, PRIOR[:0, :0], most=1000)
+    of_ranks = learner in ("prank", "widrow_hoff", "multiclass_perceptron")
+    if of_ranks and item_offset:
+        assert (row["status"], row["reason"]) == ("learned", None)
+        return
+    assert (row["status"], row["reason"]) == ("fallback", "no_features")
+    constant = float(np.mean(RATINGS[:N_TRAIN] - OFFSET[:N_TRAIN]))
+    assert_allclose(row["test_scores"], constant + OFFSET[N_TRAIN:], rtol=1e-6)
+
+
+def test_the_query_of_the_readme_scores_thousands_of_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are in the default run: DuckDB takes so many rows in several parts."""
+    (query,) = [part for part in re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+                if "list_dot_product" in part]  # fmt: skip
+    specs = [*BASELINE_SPECS, LearnerSpec("mprank_linear", "mprank", True, {}),
+             LearnerSpec("mprank", "mprank", True, {"kernel": "linear+rbf"})]  # fmt: skip
+    rows, n_users = learned_rows(specs), 3100
+    users = [{**row, "user_id": f"user {user}"} for user in range(n_users) for row in rows]
+    items = [{"item_id": name, "offset": OFFSET[i], "features": MATRIX[i].tolist()}
+             for i, name in enumerate(ITEM_IDS)]  # fmt: skip
+    for contract, content in ((MODELS, users), (ITEM_FEATURES, items)):
+        (tmp_path / contract.table).mkdir()
+        table = pa.Table.from_pylist(content, arrow_schema(contract.columns))
+        pq.write_table(table, tmp_path / contract.table / "part.parquet")
+    monkeypatch.chdir(tmp_path)
+    expected = [score_by_hand(rows[2], item)[0] for item in range(N_ITEMS)]
+    scored = duckdb.sql(query).df().pivot(index="user_id", columns="item_id", values="score")
+    assert scored.shape == (n_users, N_ITEMS)
+    by_user = scored[ITEM_IDS].to_numpy()
+    assert_allclose(by_user, np.broadcast_to(expected, by_user.shape), rtol=1e-6)
 
 
 @pytest.mark.parametrize("learner", ["mprank", "svrank", "ranksvm"])

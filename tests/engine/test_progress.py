@@ -84,6 +84,37 @@ def test_parts_add_up_and_what_follows_them_does_not_count(spark: SparkSession) 
         progress.finish("done")
 
 
+def test_it_never_falls_back(spark: SparkSession) -> None:
+    with Progress(spark, "train", EventLog(stream=io.StringIO())) as progress:
+        # a part's job has ended, but nobody has said so yet; then a part is made again
+        found = [Tasks(2, 1, 79), Tasks(), Tasks(2, 0, 0), Tasks(2, 1, 40), Tasks(2, 2, 90)]
+        progress._tracker = FixedTracker(*found)  # type: ignore[assignment]
+        with over_users(300) as part_done:
+            assert [progress.advance().users_done for _ in found] == [79, 79, 79, 79, 90]
+            part_done(60)
+            assert progress.advance().users_done == 150
+        with over_users(40):
+            # other users: counted from the start
+            assert progress.advance().users_done == 40
+        progress.finish("done")
+
+
+def test_users_who_are_counted_while_they_are_asked_for_count_once(spark: SparkSession) -> None:
+    class LateTracker:
+        """Answers as of a moment ago: meanwhile the part it tells of has been told as done."""
+
+        def tasks(self) -> Tasks:
+            part_done(50)
+            return Tasks(2, 2, 50)
+
+    with Progress(spark, "train", EventLog(stream=io.StringIO())) as progress:
+        with over_users(300) as part_done:
+            progress._tracker = LateTracker()  # type: ignore[assignment]
+            assert progress.advance().users_done == 50
+            progress._tracker = FixedTracker(Tasks())  # type: ignore[assignment]
+        progress.finish("done")
+
+
 def test_jobs_have_names(spark: SparkSession) -> None:
     context = spark.sparkContext
     with job_description(spark, "monday: train, wave 1 of 2"):
@@ -96,10 +127,14 @@ def test_jobs_have_names(spark: SparkSession) -> None:
     assert "monday: train, wave 1 of 2" in descriptions
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
 def test_spark_tells_how_many_rows_finished_tasks_read(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, shuffled: bool
 ) -> None:
-    """What users are counted by; in the middle of a job, so that it cannot be all of them."""
+    """What users are counted by; in the middle of a job, so that it cannot be all of them.
+
+    Tasks that only bring rows together, and those that count what was written, do not count.
+    """
     path = str(tmp_path_factory.mktemp("rows") / "table")
     spark.range(0, 400, 1, 4).write.parquet(path)
     counted: list[int] = []
@@ -116,13 +151,20 @@ def test_spark_tells_how_many_rows_finished_tasks_read(
         over_users(400),
         runtime_setting(spark, "spark.sql.files.maxPartitionBytes", "1000"),
     ):
-        frame = spark.read.parquet(path).mapInArrow(slowly, "id long")
-        job = threading.Thread(target=frame.write.mode("overwrite").parquet, args=[path + "2"])
+        rows = spark.read.parquet(path)
+        frame = (rows.repartition(4) if shuffled else rows).mapInArrow(slowly, "id long")
+
+        def write_and_count() -> None:
+            frame.write.mode("overwrite").parquet(path + "2")
+            spark.read.parquet(path + "2").count()
+
+        job = threading.Thread(target=write_and_count)
         job.start()
         while job.is_alive():
             counted.append(progress.advance().users_done)
             job.join(0.02)
     assert {100, 200, 300} & set(counted)
+    assert counted == sorted(counted)
 
 
 def test_a_stage_says_that_it_begins_and_ends(spark: SparkSession) -> None:

@@ -63,6 +63,8 @@ def user(name: str, items: list[int], **columns: Any) -> dict[str, Any]:
     return {"user_id": name, "items": items, **linear, **columns}
 
 
+KERNEL = {"weights": [0.1, 0.1, 0.1], "kernel": "rbf", "gamma": 0.5, "dual": [1.0, -2.0],
+          "support_items": ["item 0", "item 7"]}  # fmt: skip
 USERS = [
     user("seen some", list(range(0, N_ITEMS, 2))),
     user("own column", [3], excluded_feature=1, bucket=0),
@@ -71,8 +73,7 @@ USERS = [
     user("all alike", [], weights=[0.0, 0.0, 0.0], offset_weight=0.0),
     user("cold", [1], status="fallback", reason="too_few_ratings", weights=None),
     user("failed", [1], status="failed", reason="numeric_failure", weights=None),
-    user("kernel", [5, 6], weights=[0.1, 0.1, 0.1], kernel="rbf", gamma=0.5, dual=[1.0, -2.0],
-         support_items=["item 0", "item 7"]),
+    user("kernel", [5, 6], **KERNEL),
     user("ranks", [2], on_rating_scale=False, intercept=0.0, thresholds=[-1.0, 0.0, 0.5, 1.0]),
     user("order", [2], on_rating_scale=False, weights=None, ranker_features=[0, 2],
          ranker_cuts=[0.0, 0.5], ranker_below=[False, True], ranker_alphas=[1.0, 0.5]),
@@ -110,16 +111,21 @@ def naive(one: dict[str, Any], allowed: set[int], size: int, sign: float) -> lis
     return [(ids[i], scores[i]) for i in unseen[:size]]
 
 
+def numbers_of(chosen: list[tuple[str, Any]]) -> set[int]:
+    return {IDS.to_pylist().index(name) for name, _ in chosen}
+
+
 @pytest.mark.parametrize("one", USERS, ids=lambda one: one["user_id"])
 def test_lists_are_the_models_scores_in_order(one: dict[str, Any]) -> None:
     rows = recommend([USERS[0], one, USERS[1]])
+    allowed = set(range(N_ITEMS))
     for name, size, sign in (("top", 5, 1.0), ("bottom", 2, -1.0)):
         listed = [row for row in rows if row["user_id"] == one["user_id"] and row["list"] == name]
         if one in USERS[:2]:
             listed = listed[:size]
-        assert [(row["item_id"], row["score"]) for row in listed] == naive(
-            one, set(range(N_ITEMS)), size, sign
-        )
+        expected = naive(one, allowed, size, sign)
+        assert [(row["item_id"], row["score"]) for row in listed] == expected
+        allowed -= numbers_of(expected)  # what is in the top is in no bottom
         assert [row["position"] for row in listed] == list(range(1, len(listed) + 1))
     assert all(row["learner"] == "it" for row in rows)
     assert {row["bucket"] for row in rows if row["user_id"] == one["user_id"]} <= {one["bucket"]}
@@ -143,7 +149,24 @@ def test_equal_scores_go_by_the_id_as_text() -> None:
     rows = [row for row in recommend([USERS[4]]) if row["list"] == "top"]
     assert [row["item_id"] for row in rows] == ["item 0", "item 1", "item 10", "item 11", "item 12"]
     bottom = [row["item_id"] for row in recommend([USERS[4]]) if row["list"] == "bottom"]
-    assert bottom == ["item 0", "item 1"]
+    assert bottom == ["item 13", "item 14"], "what is in the top is in no bottom"
+
+
+@pytest.mark.parametrize("model", [{}, {"weights": [0.0, 0.0, 0.0], "offset_weight": 0.0}, KERNEL])
+@pytest.mark.parametrize("n_unseen", [0, 3, 5, 6, 8, 9])
+def test_few_items_are_in_one_list_only(model: dict[str, Any], n_unseen: int) -> None:
+    one = user("few", list(range(n_unseen, N_ITEMS)), **model)
+    rows = recommend([USERS[0], one, USERS[1]], replace(JOB, top=5, bottom=3))
+    lists = {name: [row["item_id"] for row in rows
+                    if row["user_id"] == "few" and row["list"] == name]
+             for name in ("top", "bottom")}  # fmt: skip
+    top = naive(one, set(range(n_unseen)), 5, 1.0)
+    rest = set(range(n_unseen)) - numbers_of(top)
+    bottom = naive(one, rest, 3, -1.0)
+    assert lists == {"top": [item for item, _ in top], "bottom": [item for item, _ in bottom]}
+    assert len(lists["top"] + lists["bottom"]) == min(n_unseen, 8)
+    others = [row for row in rows if row["user_id"] != "few"]
+    assert others == recommend([USERS[0], USERS[1]], replace(JOB, top=5, bottom=3))
 
 
 def test_only_candidates_are_listed() -> None:

@@ -24,10 +24,9 @@ def frame(spark: SparkSession, rows: list[tuple[object, ...]]) -> DataFrame:
 
 
 def test_the_most_active_by_training_ratings_ties_by_number(spark: SparkSession) -> None:
-    panel = most_active_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5)
+    panel = most_active_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5, middle=3.0)
     assert (panel.users, panel.user_ids, panel.n_train) == ([3, 0, 2], ["d", "a", "c"], [3, 2, 2])
     assert_array_equal(panel.medians, [4.0, 3.0, 3.5])
-    # the middle of the panel's training ratings 1..5 is 3
     expected = np.array(
         [[-1, 0, 0.5], [1, -2, 0.5], [2, 0, 1], [1, 2, 0], [1, 0, 0.5]], dtype=np.float32
     )
@@ -35,29 +34,29 @@ def test_the_most_active_by_training_ratings_ties_by_number(spark: SparkSession)
 
 
 def test_a_panel_larger_than_the_users_is_all_users(spark: SparkSession) -> None:
-    assert most_active_panel(frame(spark, BLOCKS), 99, n_items=5).matrix.shape == (5, 4)
+    assert most_active_panel(frame(spark, BLOCKS), 99, 5, middle=3.0).matrix.shape == (5, 4)
 
 
 def test_a_covering_panel_by_training_ratings_alone(spark: SparkSession) -> None:
     # demand: items 0, 1, 2, 3 have 2, 2, 2, 2 training ratings, item 4 none
-    panel = covering_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5)
+    panel = covering_panel(frame(spark, BLOCKS).repartition(3), 3, n_items=5, middle=3.0)
     # d covers three items; then a and c each add one new item and half of another
     assert (panel.users, panel.user_ids, panel.n_train) == ([3, 0, 2], ["d", "a", "c"], [3, 2, 2])
-    assert_array_equal(panel.matrix, most_active_panel(frame(spark, BLOCKS), 3, 5).matrix)
+    assert_array_equal(panel.matrix, most_active_panel(frame(spark, BLOCKS), 3, 5, 3.0).matrix)
     # among the two most active only
-    assert covering_panel(frame(spark, BLOCKS), 3, 5, most_candidates=2).users == [3, 0]
+    assert covering_panel(frame(spark, BLOCKS), 3, 5, 3.0, most_candidates=2).users == [3, 0]
     rows = [
         (0, "a", [0, 1, 2], [1.0, 2.0, 3.0], 3), (1, "b", [0, 1, 4], [1.0, 2.0, 3.0], 2),
         (2, "c", [3, 0], [4.0, 5.0], 1), (3, "d", [3], [4.0], 1),
     ]  # fmt: skip
     # b's item 4 is held out: what b adds is half of items 0 and 1, as much as c's item 3
-    assert covering_panel(frame(spark, rows), 2, n_items=5).user_ids == ["a", "b"]
+    assert covering_panel(frame(spark, rows), 2, 5, 3.0).user_ids == ["a", "b"]
     changed = [
         (*row[:3], [*row[3][: row[4]], *[9.0] * (len(row[3]) - row[4])], row[4]) for row in rows
     ]
     assert_array_equal(
-        covering_panel(frame(spark, rows), 2, 5).matrix,
-        covering_panel(frame(spark, changed), 2, 5).matrix,
+        covering_panel(frame(spark, rows), 2, 5, 3.0).matrix,
+        covering_panel(frame(spark, changed), 2, 5, 3.0).matrix,
     )
 
 
@@ -69,8 +68,8 @@ def test_fill_matrix_is_what_a_loop_does() -> None:
     shuffled = rng.permutation(len(items))
     items, columns = items[shuffled], columns[shuffled]
     ratings = rng.integers(1, 6, len(items)).astype(float)
-    matrix, medians, missing = fill_matrix(columns, items, ratings, (30, 6))
-    middle = (ratings.min() + ratings.max()) / 2
+    middle = 5.5  # of a scale whose upper half nobody here uses
+    matrix, medians, missing = fill_matrix(columns, items, ratings, (30, 6), middle)
     for j in range(6):
         own = ratings[columns == j]
         assert medians[j] == np.median(own)
@@ -105,7 +104,7 @@ def test_test_ratings_change_no_feature(spark: SparkSession) -> None:
     items = spark.createDataFrame([(i, f"i{i}") for i in range(5)], "item int, item_id string")
     before, after = frame(spark, BLOCKS), frame(spark, changed)
     assert_array_equal(
-        most_active_panel(before, 3, 5).matrix, most_active_panel(after, 3, 5).matrix
+        most_active_panel(before, 3, 5, 3.0).matrix, most_active_panel(after, 3, 5, 3.0).matrix
     )
     assert (
         item_offsets(before, items, 1.0).orderBy("item").collect()

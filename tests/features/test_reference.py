@@ -40,7 +40,8 @@ def frame(spark: SparkSession, rows: list[Block]) -> DataFrame:
 
 
 def collected(blocks: DataFrame, **changes: Any) -> CollectedPool:
-    how = {"most_reviewers": 1000, "size": 5, "all_ratings": False, "seed": 3, **changes}
+    how = {"most_reviewers": 1000, "size": 5, "all_ratings": False, "middle": 3.0, "seed": 3,
+           **changes}  # fmt: skip
     return collect_pool(blocks, **how)  # type: ignore[arg-type]
 
 
@@ -68,7 +69,6 @@ def test_reviewers_show_their_ratings_about_the_middle(
     assert found.group_size == len(BLOCKS)
     for number, (_, _, items, ratings, n_train) in enumerate(by_id):
         n = len(items) if all_ratings else n_train
-        # ratings are 1 to 5
         expected = {i: r - 3.0 for i, r in zip(items[:n], ratings[:n], strict=True)}
         assert shown(found, number) == expected
         assert found.medians[number] == np.median(ratings[:n])

@@ -19,7 +19,7 @@ MakeConfig = Callable[..., Config]
 
 
 def query(run: Run, text: str) -> list[tuple[Any, ...]]:
-    for table in ("models", "blocks", "items", "recommendations", "panel"):
+    for table in ("models", "blocks", "items", "recommendations", "panel", "item_features"):
         text = text.replace(f"<{table}>", f"'{run.path(table).removeprefix('file:')}/**/*.parquet'")
     return duckdb.sql(text).fetchall()
 
@@ -100,9 +100,33 @@ def test_who_is_not_there_is_told_with_ids_that_are_near(
         answer(make_config(), finished, Question(f"{user}x"))
     with pytest.raises(ConfigError, match=r"--item: .*no item 'nothing'.*did you mean"):
         answer(make_config(), finished, Question(user, "nothing"))
-    with pytest.raises(ConfigError, match=r"no models of 'three', only of linear, rbf"):
+    with pytest.raises(
+        ConfigError, match=r"no models of 'three', only of linear, rbf, item_offset"
+    ):
         answer(make_config(), finished, Question(user, learner="three"))
     assert ConfigError.exit_code == 2
+
+
+def test_the_item_offset_makes_lists_and_is_taken_apart(
+    finished: Run, user: str, make_config: MakeConfig
+) -> None:
+    config = make_config("recommend.learner=item_offset")
+    lists = find(config, finished, Question(user, learner="item_offset")).lists()
+    offsets = query(
+        finished,
+        f"""select f.item_id, m.intercept + f."offset" as score
+            from <models> m, <item_features> f, (select items from <blocks>
+                                                 where user_id = '{user}') b
+            where m.user_id = '{user}' and m.learner = 'item_offset'
+              and not list_contains(b.items, f.item) order by score desc, f.item_id limit 10""",
+    )
+    assert [row["item_id"] for row in lists["top"]] == [item for item, _ in offsets]
+    assert [row["score"] for row in lists["top"]] == pytest.approx([score for _, score in offsets])
+    asked = answer(config, finished, Question(user, offsets[0][0], "item_offset"))
+    parts = asked["item"]["parts"]
+    assert parts.keys() == {"constant", "item offset"}
+    assert sum(parts.values()) == pytest.approx(offsets[0][1])
+    assert "item_offset: learned" in as_text(asked)
 
 
 def test_a_run_without_models_is_told(finished: Run, make_config: MakeConfig) -> None:

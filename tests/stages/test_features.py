@@ -104,6 +104,7 @@ KINDS = {
     "panel": "panel_size: 7, panel_choice: coverage",
     "factors": "rank: 3, rounds: 3",
     "given": "given: {path}",
+    "offset": "offset_shrinkage: 5",
 }
 
 
@@ -137,6 +138,35 @@ def test_all_ratings_of_the_reviewers_are_held_out_ones_too(
     sizes = [len(row["items"]) for row in two_runs[0].read(BLOCKS).collect()]
     pool = opened(drafts[0], ours).pool
     assert sorted(np.diff(pool.ends)) == sorted(size for size in sizes if size >= 12)
+
+
+@pytest.fixture(scope="module")
+def generous(
+    spark: SparkSession, make_config: MakeConfig, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
+    """Return a run of active users who never give a 1, and of one who gives nothing else."""
+    lines = [f"u{u},p{i},{(u + i) % 4 + 2}" for u in range(12) for i in range(u % 3, 24, 2)]
+    data = tmp_path_factory.mktemp("generous") / "in.csv"
+    data.write_text("\n".join(["user,item,rating", *lines, "new,p1,1", "new,p2,1"]) + "\n")
+    sets = (f"input.path={data}", "input.format=csv", "prepare.buckets=2")
+    return run_until(spark, make_config(*sets), "prepare")
+
+
+@pytest.mark.parametrize("kind", ["panel", "reference"])
+def test_features_are_about_the_middle_of_the_scale_not_of_the_reviewers_ratings(
+    spark: SparkSession, make_config: MakeConfig, generous: Run, kind: str
+) -> None:
+    run = in_draft(generous)
+    config = make_config(f"features={{kind: {kind}, panel_size: 5, reference_min: 10}}")
+    result = features(config, spark, run)
+    reviewers = spark.read.parquet(run.draft_path("panel")).collect()
+    assert "new" not in {row["user_id"] for row in reviewers}
+    # ratings are 1 to 5
+    assert [row["missing"] for row in reviewers] == [row["median"] - 3.0 for row in reviewers]
+    found = opened(run, result.facts)
+    values = found.matrix if kind == "panel" else found.pool.ratings
+    assert set(np.unique(values)) <= {-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0}
+    assert values.max() == 2.0
 
 
 def test_every_user_has_reviewers_of_the_group_but_never_himself(reference: Run) -> None:
@@ -212,6 +242,32 @@ def test_bounds_and_metrics_are_there_for_reviewers(reference: Run) -> None:
     facts = (reference.record("features") or {})["facts"]
     # no feature of ratings 1 to 5 is farther from 3 than 2
     assert facts["squared_radius"] == 8 * 2.0**2
+
+
+def test_the_offset_alone_from_training_to_lists(
+    spark: SparkSession, make_config: MakeConfig
+) -> None:
+    """Nothing is learned but by learners of ranks, whose feature the offset is."""
+    learners = "train.learners=[{learner: mprank}, {learner: ranksvm}, {learner: prank}]"
+    config = make_config("features={kind: offset}", learners, "prepare.buckets=2")
+    run = run_until(spark, config, "train")
+    run_stages([STAGES["recommend"]], config, spark, run)
+    rows = run.read(MODELS).where("status <> 'failed'").collect()
+    assert len(rows) == 60 * 5
+    by_learner = {name: {row["user_id"]: row for row in rows if row["learner"] == name}
+                  for name in ("item_offset", "mprank", "ranksvm", "prank")}  # fmt: skip
+    for learner in ("mprank", "ranksvm"):
+        for user, row in by_learner[learner].items():
+            assert (row["status"], row["reason"]) == ("fallback", "no_features")
+            assert row["test_scores"] == by_learner["item_offset"][user]["test_scores"]
+    assert {row["status"] for row in by_learner["prank"].values()} >= {"learned"}
+    found = (run.record("recommend") or {})["facts"]
+    assert found["places"].keys() == {"fallback: no_features"}
+    scores = {row["item_id"]: row["offset"] for row in run.read(ITEM_FEATURES).collect()}
+    lists = spark.read.parquet(run.path("recommendations")).where("list = 'top'").collect()
+    for row in lists:
+        alone = by_learner["item_offset"][row["user_id"]]["intercept"]
+        assert row["score"] == pytest.approx(alone + scores[row["item_id"]])
 
 
 def test_fewer_reviewers_than_asked_for_are_all(
@@ -338,12 +394,16 @@ def test_a_letor_file_from_ingest_to_evaluate(
         (("features={reference_min: 9, reference_max: 8}",), "9 must be at most .*reference_max 8"),
         (("features={kind: referenc}",), "did you mean 'reference'?"),
         (("features.reference_pool=1",), "features.reference_pool: must be at least 2"),
+        (
+            ("features={kind: offset}", "train.learners=[{grid: {C: [1, 2]}}]"),
+            "train.learners[0].grid: without features there is nothing to choose",
+        ),
     ],
 )
 def test_wrong_settings_are_told(
     make_config: MakeConfig, sets: tuple[str, ...], words: str
 ) -> None:
-    with pytest.raises(ConfigError, match=words.replace("?", r"\?")):
+    with pytest.raises(ConfigError, match=re.sub(r"([?\[\]])", r"\\\1", words)):
         make_config(*sets)
 
 

@@ -37,12 +37,14 @@ def test_lists_are_what_anyone_finds_in_the_tables(finished: Run) -> None:
                    {files(finished, "item_features")} f
               where m.learner = 'linear' and not list_contains(b.items, f.item)),
             placed as (
-              select *, row_number() over (partition by user_id order by score desc, item_id) as up,
-                     row_number() over (partition by user_id order by score, item_id) as down
-              from scored)
+              select *, row_number() over (partition by user_id order by score desc, item_id) as up
+              from scored),
+            others as (
+              select *, row_number() over (partition by user_id order by score, item_id) as down
+              from placed where up > 10)
             select user_id, 'top', up, item_id, score, bucket from placed where up <= 10
             union all
-            select user_id, 'bottom', down, item_id, score, bucket from placed where down <= 3"""
+            select user_id, 'bottom', down, item_id, score, bucket from others where down <= 3"""
     ).fetchall()
     found = duckdb.sql(
         f"""select user_id, list, position, item_id, score, bucket
@@ -132,6 +134,44 @@ def test_nothing_to_recommend_is_told(
     assert set(rare.column("candidate").to_pylist()) == {False}
     with pytest.raises(ConfigError, match=r"recommend\.learner.*'three'.*known: mprank"):
         make_config("recommend.learner=three")
+
+
+def test_ids_that_are_no_items_are_told(
+    finished: Run, make_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from spark_rank.stages.recommend import item_facts
+
+    blocks = finished.read(BLOCKS)
+
+    def told(*sets: str) -> tuple[set[str], list[str]]:
+        """Return the candidates, and what is said of the lists of ids."""
+        facts = item_facts(make_config(*sets).recommend, finished, blocks).to_pylist()
+        said = capsys.readouterr().err.splitlines()
+        return {row["item_id"] for row in facts if row["candidate"]}, said
+
+    everything, nothing = told()
+    assert nothing == []
+    with_header = tmp_path / "unwanted.csv"
+    with_header.write_text("item,why\n1,old\n2,old\n2,old\n9,dull\n")
+    left, said = told(f"recommend.exclude_from={with_header}")
+    assert left == everything
+    assert said == [
+        "[recommend: warning] recommend.exclude: 4 of 4 ids are no items of the run: "
+        "'item,why', '1,old', '2,old', …"
+    ]
+    some = tmp_path / "some.txt"
+    some.write_text("1\nI2\nnosuch\n")
+    left, said = told("recommend.exclude=['typo', '1']", f"recommend.exclude_from={some}")
+    assert left == everything - {"1"} != everything
+    assert said == [
+        "[recommend: warning] recommend.exclude: 3 of 4 ids are no items of the run: "
+        "'typo', 'I2', 'nosuch'"
+    ]
+    left, said = told("recommend.include=['1', 'no item']", "recommend.exclude=['2']")
+    assert left == {"1"}
+    assert said == [
+        "[recommend: warning] recommend.include: 1 of 2 ids are no items of the run: 'no item'"
+    ]
 
 
 def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> None:

@@ -15,10 +15,13 @@ from numpy.testing import assert_allclose
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.data.tables import BLOCKS
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.stages import STAGES, pipeline, tune
+from spark_rank.stages.heaviest_first import by_cost
+from spark_rank.stages.training import target_blocks
 
 LEARNERS = """
 train:
@@ -164,6 +167,19 @@ def test_partitions_decide_nothing(
         text = f"select * from {{{table}}} order by {order}"
         # as text, for null and NaN are equal to themselves there
         assert str(query(other, text)) == str(query(trained, text))
+
+
+def test_a_task_is_a_bucket_and_the_longest_is_first(make_config: MakeConfig, trained: Run) -> None:
+    rows = query(
+        trained,
+        """select distinct parse_filename(m.filename), b.bucket
+           from (select user_id, filename from {models}) m join {blocks} b using (user_id)
+           order by all""",
+    )
+    blocks = target_blocks(make_config(yaml=LEARNERS).train, trained.read(BLOCKS))
+    order = by_cost(make_config(yaml=LEARNERS), blocks, 16)
+    with_users = {row["bucket"] for row in blocks.select("bucket").distinct().collect()}
+    assert [bucket for _, bucket in rows] == [bucket for bucket in order if bucket in with_users]
 
 
 def test_the_same_command_again_tunes_nothing(

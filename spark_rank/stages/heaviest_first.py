@@ -1,0 +1,51 @@
+"""Which buckets of users are learned first: those that take the longest.
+
+Spark starts tasks in the order of their partitions. What is long begins early, so that the end
+of a stage, where cores run out of tasks, is made of short ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.planning.work import user_seconds
+
+# each is a scan of its own to plan; behind so many buckets the others are short anyway
+_MOST_SCANS = 64
+
+
+def by_cost(config: Config, blocks: DataFrame, buckets: int) -> list[int]:
+    """Return all buckets by the time that learning their users takes, longest first.
+
+    Equal ones go by number. One pass over the users' numbers of training ratings.
+    """
+    sizes = blocks.groupBy("bucket", "n_train").agg(F.count("*").alias("users")).toArrow()
+    seconds = bucket_seconds(config, sizes, buckets)
+    return [int(bucket) for bucket in np.argsort(-seconds, kind="stable")]
+
+
+def bucket_seconds(config: Config, sizes: pa.Table, buckets: int) -> NDArray[np.float64]:
+    """Return the time for every bucket, from rows ``bucket, n_train, users`` in any order."""
+    rows = sizes.sort_by([("bucket", "ascending"), ("n_train", "ascending")])
+    found, place = np.unique(rows.column("n_train").to_numpy(), return_inverse=True)
+    each = np.array([user_seconds(config, float(m)) for m in found])
+    seconds = each[place] * rows.column("users").to_numpy()
+    sums = np.bincount(rows.column("bucket").to_numpy(), seconds, buckets)
+    return sums.astype(np.float64)  # without rows they are whole numbers
+
+
+def in_order(blocks: DataFrame, buckets: Sequence[int]) -> DataFrame:
+    """Return the blocks of some buckets, whose tasks begin in this order."""
+    apart = [blocks.where(F.col("bucket") == bucket) for bucket in buckets[:_MOST_SCANS]]
+    others = buckets[_MOST_SCANS:]
+    if others:
+        apart.append(blocks.where(F.col("bucket").isin(*others)))
+    return reduce(DataFrame.unionByName, apart)
