@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_rank.learners import BASELINES
+from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import Curve, Histogram, curves_svg, histogram_svg
 
@@ -77,8 +78,8 @@ def comparison_section(comparison: Rows) -> Section:
         ["learners", "metric", "difference", "wins / ties / losses", "Wilcoxon p", "sign p"],
         body,
         "User by user, with t intervals of the mean difference; below 0 the first learner is "
-        "better. A difference whose interval excludes 0 is marked. p-values are corrected by "
-        "Holm's method over the pairs of a metric.",
+        "better. Where the interval excludes 0, it is marked: ✓ if the first learner is better, ✗ "
+        "if it is worse. p-values are corrected by Holm's method over the pairs of a metric.",
     )
     return Section("Learners compared over the same users", [table])
 
@@ -190,9 +191,11 @@ def _difference_cell(row: Mapping[str, Any]) -> Cell:
         return Cell("–")
     low, high = row["ci_low"], row["ci_high"]
     if low is None:
-        return Cell(f"{row['difference']:+.4f}")
-    text = f"{row['difference']:+.4f} [{low:+.4f}, {high:+.4f}]"
-    return Cell(text, best=low > 0.0 or high < 0.0)
+        return Cell(shown(row["difference"], "+.4f"))
+    difference, low_end, high_end = (shown(v, "+.4f") for v in (row["difference"], low, high))
+    text = f"{difference} [{low_end}, {high_end}]"
+    # of all main metrics less is better
+    return Cell(text, best=high < 0.0, worse=low > 0.0)
 
 
 def _p_value(value: float | None) -> str:

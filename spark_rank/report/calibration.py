@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from spark_rank.report.accuracy import in_order
+from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
 
@@ -39,7 +40,7 @@ def calibration_section(points: Sequence[CalibrationPoint]) -> Section:
         gap = sum(abs(p.predicted - p.rating) * p.ratings for p in own) / total
         bias = sum((p.predicted - p.rating) * p.ratings for p in own) / total
         body.append([
-            Cell(name), Cell(f"{gap:.3f}"), Cell(f"{bias:+.3f}".replace("-", "−")),
+            Cell(name), Cell(f"{gap:.3f}"), Cell(shown(bias, "+.3f")),
             Cell(f"{total:,}"),
         ])  # fmt: skip
     table = Table(

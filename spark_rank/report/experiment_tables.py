@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_rank.experiments.frame import Experiment
 from spark_rank.report.bands import Band, bands_svg
+from spark_rank.report.numbers import interval, shown
 from spark_rank.report.page import Cell, Heading, Part, Plot, Table
 
 Row = Mapping[str, Any]
@@ -56,7 +57,7 @@ def claims_table(claims: Rows) -> Table:
         body.append([
             Cell(row["statement"]),
             Cell(row["metric"], left=True),
-            Cell(_signed(row["difference"])),
+            Cell(shown(row["difference"], "+.3g")),
             Cell(interval(row["ci_low"], row["ci_high"])),
             Cell(f"{row['n']:,}"),
             Cell(_VERDICTS[row["holds"]], best=bool(row["holds"]), worse=row["holds"] is False),
@@ -110,16 +111,6 @@ def is_better(experiment: Experiment, row: Row) -> bool:
     return bool(sign * row["difference"] <= 0.0)
 
 
-def number(value: float | None) -> str:
-    """Return a number with four digits, a dash for none."""
-    return "–" if value is None else f"{value:.4g}".replace("-", "−")
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval in words."""
-    return "–" if low is None or high is None else f"{number(low)} to {number(high)}"
-
-
 def _by_part(rows: Rows) -> Iterator[tuple[Row, str | None]]:
     """Yield the rows, the first of each part with its name if there are several parts."""
     parts = list(dict.fromkeys(row["part"] for row in rows))
@@ -132,7 +123,7 @@ def _by_part(rows: Rows) -> Iterator[tuple[Row, str | None]]:
 def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
     if row["published"] is None:
         return [Cell("–"), Cell("–")]
-    text = number(row["published"])
+    text = shown(row["published"])
     if row["published_high"] is not None:
         text += f" ± {row['published_high'] - row['published']:.3g}"
     if row["difference"] is None:
@@ -141,7 +132,7 @@ def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
     return [
         Cell(text),
         Cell(
-            _signed(row["difference"]),
+            shown(row["difference"], "+.3g"),
             best=better or row["differs"] is False,
             worse=bool(row["differs"]) and not better,
         ),
@@ -149,12 +140,8 @@ def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
 
 
 def _mean(row: Row) -> str:
-    deviation = "" if row["sd"] is None else f" ± {row['sd']:.3g}".replace("-", "−")
-    return number(row["mean"]) + deviation
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.3g}".replace("-", "−")
+    deviation = "" if row["sd"] is None else f" ± {shown(row['sd'], '.3g')}"
+    return shown(row["mean"]) + deviation
 
 
 def _duration(seconds: float | None) -> str:
