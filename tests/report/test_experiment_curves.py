@@ -16,7 +16,7 @@ from spark_rank.experiments.prank_ellipses import POINT_METRICS, REGION
 from spark_rank.report import experiments
 from spark_rank.report.ellipses import COLOURS, ellipses
 from spark_rank.report.experiments import Outcome, experiment_section
-from spark_rank.report.page import Plot
+from spark_rank.report.page import Plot, Section
 
 
 def summary_rows(methods: dict[str, float], places: Sequence[float]) -> list[dict[str, Any]]:
@@ -32,16 +32,31 @@ def summary_rows(methods: dict[str, float], places: Sequence[float]) -> list[dic
     ]  # fmt: skip
 
 
-def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:
+def section_of(
+    monkeypatch: pytest.MonkeyPatch, curve: Curve, rows: list[dict[str, Any]]
+) -> Section:
     experiment = dataclasses.replace(EXPERIMENTS["prank_synthetic"], curves=(curve,))
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"e": experiment})
     record = {
         "settings": {"name": "e"},
         "facts": {"data": {}, "missing": [], "units": 3, "chosen": None, "timings": []},
     }
+    return experiment_section(Outcome(record, [], rows, []))
+
+
+def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:
     rows = summary_rows({"one": 8.0, "two": 4.0, "three": 2.0}, [1.0, 2.0, 4.0])
-    section = experiment_section(Outcome(record, [], rows, []))
-    return [part for part in section.parts if isinstance(part, Plot)]
+    parts = section_of(monkeypatch, curve, rows).parts
+    return [part for part in parts if isinstance(part, Plot)]
+
+
+def test_a_curve_that_is_undefined_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = summary_rows({"too far": 1.0}, [4.0])
+    row |= {"n": 0, "undefined": 3, "mean": None, "ci_low": None, "ci_high": None}
+    (some,) = summary_rows({"one": 8.0}, [4.0])
+    rows = [*summary_rows({"one": 8.0}, [1.0]), {**some, "undefined": 2}, row]
+    parts = section_of(monkeypatch, Curve("loss", "L", "round", "loss"), rows).parts
+    assert "L: undefined for one in 2 of 5 and for too far in 3 of 3." in parts
 
 
 def test_a_curve_shows_all_methods_unless_it_names_some(monkeypatch: pytest.MonkeyPatch) -> None:
