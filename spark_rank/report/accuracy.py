@@ -142,9 +142,9 @@ def bounds_section(bounds: Rows) -> Section:
             Cell(row["learner"]),
             Cell(row["bound"], left=True),
             Cell(f"{row['users']:,}"),
-            Cell(f"{row['train_cost']:.4f}"),
-            Cell(f"{row['test_cost']:.4f}"),
-            Cell(f"{row['bound_value']:.4g}"),
+            Cell(shown(row["train_cost"], ".4f")),
+            Cell(shown(row["test_cost"], ".4f")),
+            Cell(shown(row["bound_value"])),
             Cell(f"{100 * row['holds']:.1f} %"),
             Cell(f"{100 * row['informative']:.1f} %"),
         ]
@@ -183,7 +183,7 @@ def _mean_cell(row: Mapping[str, Any], best: float | None) -> Cell:
     if row["mean"] is None:
         return Cell("–")
     half = "" if row["ci_high"] is None else f" ± {row['ci_high'] - row['mean']:.4f}"
-    return Cell(f"{row['mean']:.4f}{half}", best=row["mean"] == best)
+    return Cell(f"{shown(row['mean'], '.4f')}{half}", best=row["mean"] == best)
 
 
 def _difference_cell(row: Mapping[str, Any]) -> Cell:
