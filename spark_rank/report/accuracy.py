@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_rank.learners import BASELINES
-from spark_rank.report.numbers import shown
+from spark_rank.report.numbers import p_value, shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import Curve, Histogram, curves_svg, histogram_svg
 
@@ -67,8 +67,8 @@ def comparison_section(comparison: Rows) -> Section:
             Cell(MAIN_METRICS[metric][0], left=True),
             _difference_cell(row),
             Cell(f"{row['wins']:,} / {row['ties']:,} / {row['losses']:,}"),
-            Cell(_p_value(row["wilcoxon_p_holm"])),
-            Cell(_p_value(row["sign_p_holm"])),
+            Cell(p_value(row["wilcoxon_p_holm"])),
+            Cell(p_value(row["sign_p_holm"])),
         ]
         for metric in MAIN_METRICS
         for row in comparison
@@ -196,12 +196,6 @@ def _difference_cell(row: Mapping[str, Any]) -> Cell:
     text = f"{difference} [{low_end}, {high_end}]"
     # of all main metrics less is better
     return Cell(text, best=high < 0.0, worse=low > 0.0)
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def _group_order(name: str) -> int:

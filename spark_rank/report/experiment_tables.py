@@ -7,13 +7,17 @@ from typing import Any
 
 from spark_rank.experiments.frame import Experiment
 from spark_rank.report.bands import Band, bands_svg
-from spark_rank.report.numbers import interval, shown
+from spark_rank.report.numbers import interval, p_value, shown
 from spark_rank.report.page import Cell, Heading, Part, Plot, Table
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 _ROUNDING = 1e-12
+_OF_CLAIMS = (
+    "Differences on the same units; undecided: the interval holds 0. The p-values are those of the "
+    "signed-rank test, corrected by Holm's method over all statements."
+)
 _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
@@ -48,7 +52,7 @@ def figures_table(experiment: Experiment, summary: Rows, metric: str) -> Table:
 
 def claims_table(claims: Rows) -> Table:
     """Return what is claimed of two methods, with the difference on the same units."""
-    header = ["statement", "metric", "by", "95 % interval", "n", "holds"]
+    header = ["statement", "metric", "by", "holds", "95 % interval", "Wilcoxon p", "n"]
     body = []
     for row, heading in _by_part(claims):
         if heading is not None:
@@ -57,11 +61,12 @@ def claims_table(claims: Rows) -> Table:
             Cell(row["statement"]),
             Cell(row["metric"], left=True),
             Cell(shown(row["difference"], "+.3g")),
-            Cell(interval(row["ci_low"], row["ci_high"])),
-            Cell(f"{row['n']:,}"),
             Cell(_VERDICTS[row["holds"]], best=bool(row["holds"]), worse=row["holds"] is False),
+            Cell(interval(row["ci_low"], row["ci_high"])),
+            Cell(p_value(row.get("wilcoxon_p_holm"))),
+            Cell(f"{row['n']:,}"),
         ])  # fmt: skip
-    return Table(header, body, "Differences on the same units; undecided: the interval holds 0.")
+    return Table(header, body, _OF_CLAIMS)
 
 
 def chosen_table(chosen: Mapping[str, Any]) -> Table:

@@ -19,3 +19,8 @@ def shown(value: float | None, form: str = ".4g") -> str:
 def interval(low: float | None, high: float | None) -> str:
     """Return an interval in words."""
     return "–" if low is None or high is None else f"{shown(low)} to {shown(high)}"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value with four digits behind the point."""
+    return "< 0.0001" if value is not None and value < 1e-4 else shown(value, ".4f")

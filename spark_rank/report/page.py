@@ -57,7 +57,8 @@ pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85re
   h2, h3 { break-after: avoid; } figure, tr, pre { break-inside: avoid; }
   tr:has(th.group) { break-after: avoid; } caption { break-before: avoid; }
   tbody:last-of-type tr:last-child { break-after: avoid; }
-  .scroll { overflow: visible; } figure svg, figure.square svg { min-width: 0; }
+  tbody th { white-space: normal; } .scroll { overflow: visible; }
+  figure svg, figure.square svg { min-width: 0; }
   pre { white-space: pre-wrap; }
   td.best, td.worse, th { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }

@@ -106,7 +106,7 @@ def test_points_of_curves_are_in_no_table() -> None:
 def test_claims_say_whether_they_hold() -> None:
     claims = [CLAIM, {**CLAIM, "holds": None}, {**CLAIM, "holds": True}]
     table = claims_table(claims)
-    assert [row[-1] for row in table.rows] == [
+    assert [row[3] for row in table.rows] == [
         Cell("no", worse=True), Cell("undecided"), Cell("yes", best=True)
     ]  # fmt: skip
 
