@@ -248,7 +248,7 @@ EXPERIMENT = Experiment(
     source="ours",
     about=(
         "Half of every user's ratings are learned from. Recommenders for all users at once, and "
-        "one model per test user by every learner, with the ratings of 300 reviewers as features, "
+        "one model per test user by every learner, with the ratings of reviewers as features, "
         "or with item factors and what is expected of the user. Settings are chosen on other "
         "users; the paired comparisons are those of MPRank on factors, user by user."
     ),

@@ -85,9 +85,10 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
                 C, solver="online", max_rounds=x, tol=_TINY, eta=eta, **common
             ).fit(problem.X, problem.y)  # fmt: skip
             excess = model.objective_ / batch.objective_ - 1.0
+            above = _difference(_msd(model, problem), at_batch)
             results += [
                 Result(method, _EXCESS, max(excess, _TINY), x=float(x), target=target),
-                Result(method, _ABOVE, _msd(model, problem) - at_batch, x=float(x), target=target),
+                Result(method, _ABOVE, above, x=float(x), target=target),
             ]
         stopped = MPRank(
             C, solver="online", max_rounds=100_000, tol=settings.tol, eta=eta, **common
@@ -157,12 +158,16 @@ def _msd(model: MPRank, problem: Problem) -> float | None:
     )
 
 
+def _difference(value: float | None, base: float | None) -> float | None:
+    return None if value is None or base is None else value - base
+
+
 EXPERIMENT = Experiment(
     name="mprank_online",
     title="MPRank on-line and in one go",
     source=_SOURCE,
     about=(
-        "Reviewers with about 700 ratings to learn from and as many held out. The on-line version "
+        "Half of a reviewer's ratings are learned from, the others held out. The on-line version "
         "goes round the training ratings; the excess cost is what its objective is above the least "
         "one, as a share. It stops when a round changes the cost by less than 0.01 %."
     ),

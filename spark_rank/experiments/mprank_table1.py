@@ -223,9 +223,9 @@ EXPERIMENT = Experiment(
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
         "Half of a test reviewer's ratings are learned from, the other half is predicted. Items "
-        "are described by the ratings of 300 reference reviewers, drawn for every test reviewer "
-        "from a group of reviewers with about as many ratings. A repeat is the mean over 300 test "
-        "reviewers; shown are mean and standard deviation over ten repeats."
+        "are described by the ratings of reference reviewers, drawn for every test reviewer from a "
+        "group of reviewers with about as many ratings. A repeat is the mean over its test "
+        "reviewers; shown are mean and standard deviation over the repeats."
     ),
     settings=MPRankTable1,
     pilot=Pilot(pilot_units, run_pilot, choose_parameters),

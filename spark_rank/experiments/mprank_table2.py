@@ -212,7 +212,7 @@ EXPERIMENT = Experiment(
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
         "Netflix: users and films with enough ratings, in three densities; half of a test "
-        "reviewer's ratings are learned from, with the ratings of 300 reference reviewers as "
+        "reviewer's ratings are learned from, with the ratings of reference reviewers as "
         "features. Books: every reader in turn is the test reviewer, all others are references."
     ),
     settings=MPRankTable2,

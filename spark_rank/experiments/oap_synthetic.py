@@ -116,10 +116,10 @@ EXPERIMENT = Experiment(
     title="OAP on synthetic data",
     source="Harrington 2003, section 4.1, figure 2 and table 1",
     about=(
-        "Sequences of 50,000 points of the unit square, ranked 1 to 5 by a noisy product of their "
+        "Sequences of points of the unit square, ranked 1 to 5 by a noisy product of their "
         "coordinates, with the features of the polynomial kernel of degree 2; the loss of the "
-        "learned rules on 1,000 further points, and the running loss on the sequence. Members of "
-        "an ensemble see an example with probability 0.3, 0.6 or 0.9, the number behind its name. "
+        "learned rules on further points, and the running loss on the sequence. Members of an "
+        "ensemble see an example with the probability behind its name. "
         "'Rule without noise' is the loss of the rule that the ranks were made with: no learner "
         "can be expected to have less."
     ),

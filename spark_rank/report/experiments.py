@@ -295,7 +295,7 @@ def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
 def _versions(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the versions once where all runs have the same, else by run."""
     by_run = {run_id: record["versions"] for run_id, record in records.items()}
-    first = next(iter(by_run.values()), {})
+    first: Mapping[str, Any] = next(iter(by_run.values()), {})
     return dict(first) if all(own == first for own in by_run.values()) else by_run
 
 

@@ -55,7 +55,8 @@ def read_rating_set(spark: SparkSession, source: FoundFile) -> ReadSet:
     settings = InputConfig(path=paths[0], format=source.file.format)
     parsed = read_ratings(spark, paths, settings).rows
     judged = with_reason(parsed, settings).select("user_id", "item_id", "rating", "reason")
-    unusable = dict(judged.where(F.col("reason").isNotNull()).groupBy("reason").count().collect())
+    counted = judged.where(F.col("reason").isNotNull()).groupBy("reason").agg(F.count("*"))
+    unusable: dict[str, int] = {reason: rows for reason, rows in counted.collect()}
     # by the rules of the format they are no ratings, and nothing is wrong with them
     implicit = unusable.pop(IMPLICIT, 0)
     if unusable:
