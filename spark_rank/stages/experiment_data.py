@@ -21,6 +21,8 @@ from spark_rank.experiments.frame import Need, RatingFile
 from spark_rank.experiments.rating_set import RatingSet
 
 FILES = "experiment_files"
+# at 23 bytes each they come to the driver within Spark's own limit of 1 GiB for a result
+_MOST_RATINGS = 40_000_000
 
 
 class FoundFile(NamedTuple):
@@ -55,14 +57,21 @@ def read_rating_set(spark: SparkSession, source: FoundFile) -> ReadSet:
     settings = InputConfig(path=paths[0], format=source.file.format)
     parsed = read_ratings(spark, paths, settings).rows
     judged = with_reason(parsed, settings).select("user_id", "item_id", "rating", "reason")
-    counted = judged.where(F.col("reason").isNotNull()).groupBy("reason").agg(F.count("*"))
-    unusable: dict[str, int] = {reason: rows for reason, rows in counted.collect()}
+    counted = judged.groupBy("reason").agg(F.count("*")).collect()
+    unusable: dict[str | None, int] = {reason: rows for reason, rows in counted}
+    good = unusable.pop(None, 0)
     # by the rules of the format they are no ratings, and nothing is wrong with them
     implicit = unusable.pop(IMPLICIT, 0)
     if unusable:
         raise InputDataError(
-            f"{paths[0]}: holds rows that are no ratings ({min(unusable)}): "
+            f"{paths[0]}: holds rows that are no ratings ({min(map(str, unusable))}): "
             "experiments want the data sets as they were published"
+        )
+    if good > _MOST_RATINGS:
+        raise InputDataError(
+            f"{paths[0]}: holds {good:,} ratings, and an experiment, which has all of them in one "
+            f"machine's memory, takes up to {_MOST_RATINGS:,}: leave a part in the data folder, "
+            "such as combined_data_1.txt of Netflix"
         )
     rows = judged.where(F.col("reason").isNull()).drop("reason").toArrow()
     users, items, ratings = (
