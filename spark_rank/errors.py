@@ -33,6 +33,14 @@ class TooManyFailuresError(SparkRankError):
     exit_code = 4
 
 
+class ExperimentsFailedError(SparkRankError):
+    """Of several experiments some failed; the exit code is that of the first of them."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 class StorageError(SparkRankError):
     """A disk is full, or may not be written to."""
 

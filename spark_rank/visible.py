@@ -12,7 +12,8 @@ _FORMATTING = re.compile(
 )
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 # what begins with a sign in a table of ours: a number, with its interval
-_SIGNED = r"[-+]?[0-9.,]*(?:[eE][-+]?[0-9]+)?"
+# (the report writes a minus, U+2212, which no spreadsheet takes for one)
+_SIGNED = r"[-+\u2212]?[0-9.,]*(?:[eE][-+\u2212]?[0-9]+)?"
 _NUMBER = re.compile(rf"{_SIGNED}(?: \[{_SIGNED}, {_SIGNED}\])?")
 
 

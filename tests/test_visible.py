@@ -46,7 +46,21 @@ def test_formulas_become_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["-0.5", "+0.0123", "-1.5e-07", "-", "+0.1 [-0.2, +0.3]", "a=b", "1=1", "", "'=1"]
+    "text",
+    [
+        "-0.5",
+        "+0.0123",
+        "-1.5e-07",
+        "-",
+        "+0.1 [-0.2, +0.3]",
+        "a=b",
+        "1=1",
+        "",
+        "'=1",
+        "+1.12e−10",
+        "−1.5e−07",
+        "+0.1 [−0.2, +1e−05]",
+    ],
 )
 def test_numbers_and_plain_text_stay(text: str) -> None:
     assert inert(text) == text

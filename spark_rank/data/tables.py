@@ -637,7 +637,7 @@ EXPERIMENT_SUMMARY = Contract(
 
 EXPERIMENT_CLAIMS = Contract(
     "experiment_claims",
-    1,
+    2,
     "one row per statement that one method is better than another, tried on the same units",
     (
         _EXPERIMENT,
@@ -651,6 +651,8 @@ EXPERIMENT_CLAIMS = Contract(
         Column("difference", "double", "mean of higher minus lower"),
         Column("ci_low", "double", "lower end of Student's 95 % interval of that mean"),
         Column("ci_high", "double", "upper end"),
+        Column("wilcoxon_p", "double", "of the signed-rank test, two-sided"),
+        Column("wilcoxon_p_holm", "double", "the same, corrected for all statements"),
         Column("holds", "boolean", "whether the interval is above 0; null: it holds 0"),
         Column("source", "string", "who says so"),
     ),

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.experiments.frame import Result
+from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.online import OnlineLearner
 
 _SHOWN = 60
 
@@ -38,3 +40,26 @@ def online_curve(
         Result(method, metric, float(values[t - 1]), part, float(t), repeat, target)
         for t in rounds_shown(len(values)).tolist()
     ]
+
+
+def learned_curve(
+    learner: OnlineLearner,
+    X: ArrayLike,
+    ranks: ArrayLike,
+    method: str,
+    metric: str,
+    *,
+    repeat: int = 0,
+    target: str | None = None,
+) -> list[Result]:
+    """Go through the examples and return the curve; its end alone, undefined, if numbers overflow.
+
+    So a step that is too large for some sequences is a row of these, and ends no experiment.
+    """
+    try:
+        learner.fit(X, ranks)
+    except NumericFailureError as error:
+        end = float(len(np.asarray(ranks)))
+        return [Result(method, metric, None, x=end, repeat=repeat, target=target,
+                       detail=str(error))]  # fmt: skip
+    return online_curve(learner.online_loss_, method, metric, repeat=repeat, target=target)

@@ -193,6 +193,7 @@ class Experiment:
     average : ``unit`` takes mean and interval over units; ``repeat`` over the means of repeats;
         ``target`` over the means of test users.
     higher_is_better : the metrics of which more is better; of all others less is.
+    exact : the metrics whose published figure is to be met: neither more nor less is better.
     """
 
     name: str
@@ -212,3 +213,4 @@ class Experiment:
     timings: Callable[[Study], Sequence[Timing]] | None = None
     average: str = "unit"
     higher_is_better: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()

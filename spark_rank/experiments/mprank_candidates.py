@@ -1,7 +1,8 @@
 """Parameters of the three learners of the MPRank paper, and their choice on held-out users.
 
 Every learner is chosen by its own cost, as in the paper: MPRank by the MSD, SVRank (n = 1) by the
-M1D, RankBoost's number of rounds by the misranking.
+M1D, RankBoost's number of rounds by the misranking. MPRank is chosen by the M1D, too, to be told
+beside the others' M1D.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from spark_rank.experiments.frame import Result
 from spark_rank.experiments.reviewer_problems import FloatArray, Problem, measured
 from spark_rank.learners import MPRank, RankBoost, SVRank
 
-OWN_COST = {"MPRank": "MSD", "SVRank": "M1D", "RankBoost": "misranking"}
+BY_M1D = "MPRank by M1D"
+OWN_COST = {"MPRank": "MSD", BY_M1D: "M1D", "SVRank": "M1D", "RankBoost": "misranking"}
 Parameters = Mapping[str, Any]
 
 
@@ -32,7 +34,7 @@ class Candidates:
 
     def of(self, method: str) -> list[Parameters]:
         """Return the points of a method's grid, in the order in which `trial_scores` has them."""
-        if method == "MPRank":
+        if method in ("MPRank", BY_M1D):
             return [{"gamma": g, "C": C} for g, C in product(self.gammas, self.Cs)]
         if method == "SVRank":
             points = product(self.gammas, self.Cs, self.epsilons)
@@ -48,7 +50,9 @@ def trial_scores(problem: Problem, candidates: Candidates) -> Iterator[tuple[str
     for gamma in candidates.gammas:
         path = MPRank.path(problem.X, problem.y, candidates.Cs, kernel="rbf", gamma=gamma)
         for model in path.models:
-            yield "MPRank", model.decision_function(problem.test_items)
+            scores = model.decision_function(problem.test_items)
+            yield "MPRank", scores
+            yield BY_M1D, scores
     for point in candidates.of("SVRank"):
         machine = SVRank(kernel="rbf", **point).fit(problem.X, problem.y)
         yield "SVRank", machine.decision_function(problem.test_items)
@@ -104,7 +108,9 @@ def chosen_scores(
     RankBoost is shown after `also_rounds` rounds too.
     """
     scores: dict[str, FloatArray] = {}
-    learners: dict[str, type[MPRank | SVRank]] = {"MPRank": MPRank, "SVRank": SVRank}
+    learners: dict[str, type[MPRank | SVRank]] = {
+        "MPRank": MPRank, BY_M1D: MPRank, "SVRank": SVRank
+    }  # fmt: skip
     for method, learner in learners.items():
         model = learner(kernel="rbf", **chosen[method]).fit(problem.X, problem.y)
         scores[method] = model.decision_function(problem.test_items)

@@ -184,6 +184,8 @@ def published(settings: MPRankTable1) -> list[Published]:
 def claims(settings: MPRankTable1) -> list[Claim]:
     """Return what the paper says of the learners."""
     parts = [f"{name} {low}-{high}" for name in _DATA for low, high in groups(settings)]
+    # the second table lacks two groups: there the statement is nobody's but ours
+    in_second = {part for part, metric, *_ in _FIGURES if metric == "misranking"}
     return [
         Claim(text, metric, lower, higher, part=part, source=source)
         for part in parts
@@ -191,7 +193,14 @@ def claims(settings: MPRankTable1) -> list[Claim]:
             ("MPRank has the least MSD", "MSD", "MPRank", "SVRank", _SOURCE),
             ("SVRank has less MSD than RankBoost", "MSD", "SVRank", "RankBoost", _SOURCE),
             ("MPRank has less M1D than RankBoost", "M1D", "MPRank", "RankBoost", _SOURCE),
-            ("MPRank misranks less", "misranking", "MPRank", "RankBoost", _SECOND),
+            ("MPRank has less M1D than SVRank", "M1D", "MPRank", "SVRank", _SOURCE),
+            (
+                "MPRank misranks less",
+                "misranking",
+                "MPRank",
+                "RankBoost",
+                _SECOND if part in in_second else "ours",
+            ),
             ("MPRank beats a constant", "MSD", "MPRank", _CONSTANT, "ours"),
         )
     ]
@@ -214,9 +223,9 @@ EXPERIMENT = Experiment(
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
         "Half of a test reviewer's ratings are learned from, the other half is predicted. Items "
-        "are described by the ratings of 300 reference reviewers, drawn for every test reviewer "
-        "from a group of reviewers with about as many ratings. A repeat is the mean over 300 test "
-        "reviewers; shown are mean and standard deviation over ten repeats."
+        "are described by the ratings of reference reviewers, drawn for every test reviewer from a "
+        "group of reviewers with about as many ratings. A repeat is the mean over its test "
+        "reviewers; shown are mean and standard deviation over the repeats."
     ),
     settings=MPRankTable1,
     pilot=Pilot(pilot_units, run_pilot, choose_parameters),
@@ -249,8 +258,11 @@ EXPERIMENT = Experiment(
         "SVRank's published MSD and M1D on MovieLens are above those of a constant, which is in "
         "the table. Here it is chosen, by the M1D, among settings that come as near to a constant "
         "as is best, and so is never much worse.",
-        "MPRank's M1D on MovieLens is above a constant's, as published: its parameters are chosen "
-        "by the MSD, which it has less of.",
+        "MPRank's M1D on MovieLens-1M, 1.06, is above a constant's on the same reviewers, 1.046 ± "
+        "0.013, and the published 1.04 of two groups is below that: to be at or below the "
+        "published M1D in all groups was expected, and is not met. The parameters are chosen by "
+        "the MSD alone, as in the paper; 'MPRank by M1D' chooses among the same by the M1D. "
+        "MPRank's and SVRank's M1D are comparable, says the paper; its table has the former lower.",
         "On Jester, all figures go with the spread of the ratings: compare with the constant's.",
     ),
 )

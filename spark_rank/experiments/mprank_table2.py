@@ -212,7 +212,7 @@ EXPERIMENT = Experiment(
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
         "Netflix: users and films with enough ratings, in three densities; half of a test "
-        "reviewer's ratings are learned from, with the ratings of 300 reference reviewers as "
+        "reviewer's ratings are learned from, with the ratings of reference reviewers as "
         "features. Books: every reader in turn is the test reviewer, all others are references."
     ),
     settings=MPRankTable2,
@@ -230,6 +230,7 @@ EXPERIMENT = Experiment(
     average="repeat",
     deviations=(
         "Test reviewers of a density are drawn from its own users, not from a mixture of all.",
+        "Users of Netflix have at least 150, 500 or 1,500 ratings, where the paper says more than.",
         "The paper does not say what parameters for the books were chosen on: here it is the half "
         "of each reader's ratings that is learned from, halved once more.",
         "Books: the published deviations are over readers, and so are ours.",

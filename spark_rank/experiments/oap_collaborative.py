@@ -141,7 +141,14 @@ def _run(
 
 def _claims_of_judgments(settings: OAPJudgments) -> list[Claim]:
     parts = [f"{name}, {form}" for name in _JUDGES for form in (CENTRED, AS_GIVEN)]
-    return [claim for part in parts for claim in best_is_bpm(settings, part, _SOURCE)]
+    # on OHSUMED, says the paper, OAP-BPM was only close to the better Widrow-Hoff
+    return [
+        claim
+        for part in parts
+        for claim in best_is_bpm(
+            settings, part, _SOURCE, of_regressions=not part.startswith(OHSUMED.name)
+        )
+    ]
 
 
 def _curve(what: str) -> Curve:

@@ -127,7 +127,7 @@ EXPERIMENT = Experiment(
     title="Five concentric ellipses",
     source=_SOURCE,
     about=(
-        "50 points lie on five concentric ellipses, the innermost of rank 1. Ranking, "
+        "Points lie on five concentric ellipses, the innermost of rank 1. Ranking, "
         "classification and regression learn them with the features of the polynomial kernel of "
         "degree 2; the picture shows which rank each predicts where, the table how far that is "
         "from the rank of the nearest ellipse, on average over the plane within the outermost one."

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.config.schema import setting
-from spark_rank.experiments.curves import online_curve
+from spark_rank.experiments.curves import learned_curve, online_curve
 from spark_rank.experiments.data_sets import EACHMOVIE, MOVIELENS_1M
 from spark_rank.experiments.frame import Claim, Curve, Experiment, Need, Result, Study, Unit
 from spark_rank.experiments.unit_length import to_unit_length
 from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
+from spark_rank.learners.online import OnlineLearner
 
 _SOURCE = "Crammer and Singer 2001, section 5, figure 2"
 _LOSS = "online rank loss"
@@ -52,32 +53,31 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     """Go through the target's ratings with every learner, and with the mean of those so far."""
     data, (repeat, target) = study.data[_RATINGS], unit
     shifted, ranks = _sequence(study, repeat, target)
-    losses = online_losses(shifted, ranks, len(data.levels), study.settings.eta)
-    name = str(data.user_ids[target])
-    return [
+    n_ranks, name = len(data.levels), str(data.user_ids[target])
+    learned = [
         result
-        for method, averages in losses.items()
-        for result in online_curve(averages, method, _LOSS, repeat=repeat, target=name)
+        for method, (learner, X) in _learners(shifted, n_ranks, study.settings.eta).items()
+        for result in learned_curve(learner, X, ranks, method, _LOSS, repeat=repeat, target=name)
     ]
+    mean = mean_so_far_loss(ranks, n_ranks)
+    return learned + online_curve(mean, "mean so far", _LOSS, repeat=repeat, target=name)
 
 
-def online_losses(
-    shifted: FloatArray, ranks: IntArray, n_ranks: int, eta: float
-) -> dict[str, FloatArray]:
-    """Return the running average loss of every method on one sequence."""
+def _learners(
+    shifted: FloatArray, n_ranks: int, eta: float
+) -> dict[str, tuple[OnlineLearner, FloatArray]]:
+    """Return every method's learner and its features."""
     features = to_unit_length(shifted)
     with_constant = np.column_stack([features, np.ones(len(features))])
-    learned = {
-        "PRank": PRank(n_ranks).fit(features, ranks),
-        "WH": WidrowHoff(n_ranks, eta=eta).fit(features, ranks),
+    return {
+        "PRank": (PRank(n_ranks), features),
+        "WH": (WidrowHoff(n_ranks, eta=eta), features),
         # the same relative step: with the constant, vectors have the squared length 2
-        "WH, constant": WidrowHoff(n_ranks, eta=eta / 2.0).fit(with_constant, ranks),
-        "MCP": MulticlassPerceptron(n_ranks).fit(features, ranks),
-        "PRank, not scaled": PRank(n_ranks).fit(shifted, ranks),
-        "MCP, not scaled": MulticlassPerceptron(n_ranks).fit(shifted, ranks),
+        "WH, constant": (WidrowHoff(n_ranks, eta=eta / 2.0), with_constant),
+        "MCP": (MulticlassPerceptron(n_ranks), features),
+        "PRank, not scaled": (PRank(n_ranks), shifted),
+        "MCP, not scaled": (MulticlassPerceptron(n_ranks), shifted),
     }
-    losses = {name: learner.online_loss_ for name, learner in learned.items()}
-    return {**losses, "mean so far": mean_so_far_loss(ranks, n_ranks)}
 
 
 def mean_so_far_loss(ranks: IntArray, n_ranks: int) -> FloatArray:
@@ -168,5 +168,5 @@ _EXPLANATIONS = (
     "at no other viewer: after so few rounds little can be learned from thousands of features.",
 )
 
-OVER_100 = _experiment(PRankRatings100, "middle")
-OVER_200 = _experiment(PRankRatings200, "right")
+OVER_100 = _experiment(PRankRatings100, "right")
+OVER_200 = _experiment(PRankRatings200, "middle")

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spark_rank.config.schema import setting
-from spark_rank.experiments.curves import online_curve, rounds_shown
+from spark_rank.experiments.curves import learned_curve, rounds_shown
 from spark_rank.experiments.frame import Claim, Curve, Experiment, Result, Study, Unit
 from spark_rank.experiments.product_ranks import N_RANKS, draw_product_ranks
 from spark_rank.experiments.unit_length import to_unit_length
 from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
 from spark_rank.learners.feature_maps import polynomial_features
+from spark_rank.learners.online import OnlineLearner
 
 _SOURCE = "Crammer and Singer 2001, section 5, figure 2 left"
 _OF_SMALLER_STEPS = "Harrington 2003, section 4.1"
 _LOSS = "online rank loss"
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,22 +48,17 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     drawn = draw_product_ranks(study.generator("sequence", repeat), settings.rounds, settings.noise)
     features = polynomial_features(drawn.points)
     unit_length = to_unit_length(features)
-    curves = {
-        "PRank": PRank(N_RANKS).fit(features, drawn.ranks),
-        **{f"WH {e:g}": _widrow_hoff(e).fit(features, drawn.ranks) for e in settings.etas},
-        **{f"WH-unit {e:g}": _widrow_hoff(e).fit(unit_length, drawn.ranks)
-           for e in settings.unit_etas},
-        "MCP": MulticlassPerceptron(N_RANKS).fit(features, drawn.ranks),
-    }  # fmt: skip
+    learners: dict[str, tuple[OnlineLearner, FloatArray]] = {
+        "PRank": (PRank(N_RANKS), features),
+        **{f"WH {e:g}": (WidrowHoff(N_RANKS, eta=e), features) for e in settings.etas},
+        **{f"WH-unit {e:g}": (WidrowHoff(N_RANKS, eta=e), unit_length) for e in settings.unit_etas},
+        "MCP": (MulticlassPerceptron(N_RANKS), features),
+    }
     return [
         result
-        for name, learner in curves.items()
-        for result in online_curve(learner.online_loss_, name, _LOSS, repeat=repeat)
+        for name, (learner, X) in learners.items()
+        for result in learned_curve(learner, X, drawn.ranks, name, _LOSS, repeat=repeat)
     ]
-
-
-def _widrow_hoff(eta: float) -> WidrowHoff:
-    return WidrowHoff(N_RANKS, eta=eta)
 
 
 def claims(settings: PRankSynthetic) -> list[Claim]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spark_rank.experiments.frame import Claim, Experiment, Published, Result
+from spark_rank.metrics.comparison import holm, signed_rank_p
 from spark_rank.metrics.intervals import t_interval
 
 Key = tuple[str, str, str, float | None]
@@ -60,7 +61,8 @@ class SummaryRow:
 class ClaimRow:
     """A claim, and the mean over the same units of ``higher − lower`` with its 95 % interval.
 
-    `holds` is None where the interval holds 0, or nothing can be compared.
+    `holds` is None where the interval holds 0, or nothing can be compared. `wilcoxon_p` is of the
+    signed-rank test, two-sided; `wilcoxon_p_holm` corrects it for all claims of the experiment.
     """
 
     experiment: str
@@ -74,6 +76,8 @@ class ClaimRow:
     difference: float | None
     ci_low: float | None
     ci_high: float | None
+    wilcoxon_p: float | None
+    wilcoxon_p_holm: float | None
     holds: bool | None
     source: str | None
 
@@ -97,7 +101,17 @@ def compare(experiment: Experiment, settings: object, found: Iterable[Found]) ->
     samples = _samples(experiment, found)
     run = {part for part, *_ in samples}
     claims = [claim for claim in experiment.claims(settings) if claim.part in run]
-    return [_claim_row(experiment.name, claim, samples) for claim in claims]
+    return _corrected([_claim_row(experiment.name, claim, samples) for claim in claims])
+
+
+def _corrected(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
+    """Return the rows with p-values that allow for how many statements are tested."""
+    tested = [row.wilcoxon_p for row in rows if row.wilcoxon_p is not None]
+    adjusted = iter(holm(tested).tolist())
+    return [
+        row if row.wilcoxon_p is None else replace(row, wilcoxon_p_holm=next(adjusted))
+        for row in rows
+    ]
 
 
 def _samples(experiment: Experiment, found: Iterable[Found]) -> dict[Key, dict[Name, float | None]]:
@@ -184,6 +198,8 @@ def _claim_row(
         difference=float(np.mean(differences)) if differences else None,
         ci_low=interval.low if interval else None,
         ci_high=interval.high if interval else None,
+        wilcoxon_p=signed_rank_p(np.array(differences)) if differences else None,
+        wilcoxon_p_holm=None,
         holds=holds,
         source=claim.source or None,
     )

@@ -94,7 +94,7 @@ def compare_paired(
         sd=float(differences.std(ddof=1)) if n > 1 else None,
         t_interval=t_interval(differences, level),
         bootstrap_interval=bootstrap_interval(differences, level, resamples, seed),
-        wilcoxon_p=_signed_rank_p(differences) if n else None,
+        wilcoxon_p=signed_rank_p(differences) if n else None,
         sign_p=_sign_p(wins, losses) if n else None,
         wins=wins,
         ties=n - wins - losses,
@@ -124,7 +124,7 @@ def _sign_p(wins: int, losses: int) -> float:
     return 1.0 if n == 0 else min(1.0, 2.0 * float(bdtr(min(wins, losses), n, 0.5)))
 
 
-def _signed_rank_p(differences: FloatArray) -> float:
+def signed_rank_p(differences: FloatArray) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, with Pratt's rule for zeros.
 
     Zeros are ranked with the rest and then left out: with few items a user's metrics often tie,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_rank.learners import BASELINES
+from spark_rank.report.numbers import p_value, shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import Curve, Histogram, curves_svg, histogram_svg
 
@@ -66,8 +67,8 @@ def comparison_section(comparison: Rows) -> Section:
             Cell(MAIN_METRICS[metric][0], left=True),
             _difference_cell(row),
             Cell(f"{row['wins']:,} / {row['ties']:,} / {row['losses']:,}"),
-            Cell(_p_value(row["wilcoxon_p_holm"])),
-            Cell(_p_value(row["sign_p_holm"])),
+            Cell(p_value(row["wilcoxon_p_holm"])),
+            Cell(p_value(row["sign_p_holm"])),
         ]
         for metric in MAIN_METRICS
         for row in comparison
@@ -77,8 +78,8 @@ def comparison_section(comparison: Rows) -> Section:
         ["learners", "metric", "difference", "wins / ties / losses", "Wilcoxon p", "sign p"],
         body,
         "User by user, with t intervals of the mean difference; below 0 the first learner is "
-        "better. A difference whose interval excludes 0 is marked. p-values are corrected by "
-        "Holm's method over the pairs of a metric.",
+        "better. Where the interval excludes 0, it is marked: ✓ if the first learner is better, ✗ "
+        "if it is worse. p-values are corrected by Holm's method over the pairs of a metric.",
     )
     return Section("Learners compared over the same users", [table])
 
@@ -141,9 +142,9 @@ def bounds_section(bounds: Rows) -> Section:
             Cell(row["learner"]),
             Cell(row["bound"], left=True),
             Cell(f"{row['users']:,}"),
-            Cell(f"{row['train_cost']:.4f}"),
-            Cell(f"{row['test_cost']:.4f}"),
-            Cell(f"{row['bound_value']:.4g}"),
+            Cell(shown(row["train_cost"], ".4f")),
+            Cell(shown(row["test_cost"], ".4f")),
+            Cell(shown(row["bound_value"])),
             Cell(f"{100 * row['holds']:.1f} %"),
             Cell(f"{100 * row['informative']:.1f} %"),
         ]
@@ -182,7 +183,7 @@ def _mean_cell(row: Mapping[str, Any], best: float | None) -> Cell:
     if row["mean"] is None:
         return Cell("–")
     half = "" if row["ci_high"] is None else f" ± {row['ci_high'] - row['mean']:.4f}"
-    return Cell(f"{row['mean']:.4f}{half}", best=row["mean"] == best)
+    return Cell(f"{shown(row['mean'], '.4f')}{half}", best=row["mean"] == best)
 
 
 def _difference_cell(row: Mapping[str, Any]) -> Cell:
@@ -190,15 +191,11 @@ def _difference_cell(row: Mapping[str, Any]) -> Cell:
         return Cell("–")
     low, high = row["ci_low"], row["ci_high"]
     if low is None:
-        return Cell(f"{row['difference']:+.4f}")
-    text = f"{row['difference']:+.4f} [{low:+.4f}, {high:+.4f}]"
-    return Cell(text, best=low > 0.0 or high < 0.0)
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+        return Cell(shown(row["difference"], "+.4f"))
+    difference, low_end, high_end = (shown(v, "+.4f") for v in (row["difference"], low, high))
+    text = f"{difference} [{low_end}, {high_end}]"
+    # of all main metrics less is better
+    return Cell(text, best=high < 0.0, worse=low > 0.0)
 
 
 def _group_order(name: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, logarithmic, plain, to_svg
 
 _STYLES = ("-", "--", "-.", ":")
 
@@ -49,14 +49,17 @@ def bands_svg(
         axes.fill_between(band.x, low, band.high, color=colour, alpha=0.18, linewidth=0.0)
         axes.plot(band.x, band.y, color=colour, linewidth=1.8, linestyle=style,
                   label=plain(band.label))  # fmt: skip
+    places = np.concatenate([np.asarray(band.x, dtype=np.float64) for band in bands])
+    ends = float(places.min()), float(places.max())
     if log_x:
         axes.set_xscale("log")
+        logarithmic(axes.xaxis, ends)
     if log_y:
         axes.set_yscale("log")
-    places = np.concatenate([np.asarray(band.x, dtype=np.float64) for band in bands])
+        logarithmic(axes.yaxis, axes.get_ylim())
     if y_limits is not None:
         axes.set_ylim(*y_limits)
-    dress(axes, title, x_axis, y_axis, (float(places.min()), float(places.max())))
+    dress(axes, title, x_axis, y_axis, ends)
     # beside the curves: with many of them no corner is free
     axes.legend(
         frameon=False, labelcolor=INK, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5)

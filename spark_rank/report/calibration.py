@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from spark_rank.report.accuracy import in_order
+from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
 
 _MARKERS = "osD^vP"
+_LEAST_MARK, _LARGEST_MARK = 6.0, 260.0  # areas, in square points
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def calibration_section(points: Sequence[CalibrationPoint]) -> Section:
         gap = sum(abs(p.predicted - p.rating) * p.ratings for p in own) / total
         bias = sum((p.predicted - p.rating) * p.ratings for p in own) / total
         body.append([
-            Cell(name), Cell(f"{gap:.3f}"), Cell(f"{bias:+.3f}".replace("-", "−")),
+            Cell(name), Cell(f"{gap:.3f}"), Cell(shown(bias, "+.3f")),
             Cell(f"{total:,}"),
         ])  # fmt: skip
     table = Table(
@@ -66,9 +68,10 @@ def _drawn(by_learner: dict[str, list[CalibrationPoint]]) -> str:
     for position, (name, own) in enumerate(by_learner.items()):
         x, y = [p.predicted for p in own], [p.rating for p in own]
         colour, marker = COLOURS[position % len(COLOURS)], _MARKERS[position % len(_MARKERS)]
-        axes.plot(x, y, color=colour, linewidth=1.2, marker=marker, markersize=2.5,
+        axes.plot(x, y, color=colour, linewidth=1.0, alpha=0.7, marker=marker, markersize=1.5,
                   label=plain(name))  # fmt: skip
-        sizes = [4.0 + 60.0 * point.ratings / most for point in own]
-        axes.scatter(x, y, s=sizes, color=colour, marker=marker, alpha=0.35, linewidths=0.0)
+        sizes = [_LEAST_MARK + (_LARGEST_MARK - _LEAST_MARK) * p.ratings / most for p in own]
+        axes.scatter(x, y, s=sizes, facecolor=colour, edgecolor=colour, marker=marker, alpha=0.5,
+                     linewidths=0.8)  # fmt: skip
     dress(axes, "predicted and true ratings", "predicted", "mean rating", (low, high))
     return to_svg(figure)

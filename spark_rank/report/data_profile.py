@@ -46,7 +46,7 @@ def _numbers(ingest: Record, prepare: Record) -> Table:
         ("ratings without a time", f"{profile['without_time']:,}"),
     ]
     body = [[Cell(name), Cell(value)] for name, value in numbers]
-    return Table(["", "number"], body, "Users, items and what follows: after the filters.")
+    return Table(["what", "number"], body, "Users, items and what follows: after the filters.")
 
 
 def _filters(steps: Sequence[Record], *, settled: bool) -> Table:

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from numpy.typing import NDArray
 
 from spark_rank.experiments.prank_ellipses import HALF_WIDTH, N_RANKS, POINT_METRICS, REGION
 from spark_rank.report.page import Plot
 from spark_rank.report.plots import INK, to_svg
 
 # light to dark in even steps, so that ranks can be told apart in grey too
-_COLOURS = ListedColormap(["#f3e9b5", "#a8d5a2", "#55b3a8", "#2f7fa8", "#3b4a8c"])
+COLOURS = ("#f3e9b5", "#a8d5a2", "#55b3a8", "#2f7fa8", "#3b4a8c")
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -34,11 +37,7 @@ def ellipses(results: Sequence[Mapping[str, Any]]) -> list[Plot]:
         figure.subplots(1, len(regions), squeeze=False)[0], regions.items(), strict=True
     ):
         grid = int(np.sqrt(len(ranks)))
-        ends = (-HALF_WIDTH, HALF_WIDTH, -HALF_WIDTH, HALF_WIDTH)
-        axes.imshow(
-            np.reshape(ranks, (grid, grid)), extent=ends, origin="lower", cmap=_COLOURS,
-            vmin=0.5, vmax=N_RANKS + 0.5, interpolation="nearest",
-        )  # fmt: skip
+        _draw_regions(axes, np.reshape(ranks, (grid, grid)))
         _draw_points(axes, *map(np.asarray, columns.values()))
         axes.set_title(name, color=INK, fontsize=11)
         axes.set_xticks([])
@@ -53,10 +52,35 @@ def ellipses(results: Sequence[Mapping[str, Any]]) -> list[Plot]:
     return [Plot(to_svg(figure), words)]
 
 
-def _draw_points(axes: Any, x: Any, y: Any, ranks: Any) -> None:
+def _draw_regions(axes: Axes, ranks: NDArray[np.float64]) -> None:
+    """Draw the cells of every rank as one path: an image would be data, which no page may fetch."""
+    edges = np.linspace(-HALF_WIDTH, HALF_WIDTH, len(ranks) + 1)
+    for rank, colour in enumerate(COLOURS, start=1):
+        corners = _rows_of_cells(ranks == rank, edges)
+        if len(corners):
+            codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(corners) // 5)
+            # the thin line hides the seam between neighbours that smoothed edges leave
+            axes.add_patch(PathPatch(Path(corners, codes), facecolor=colour, edgecolor=colour,
+                                     linewidth=0.3))  # fmt: skip
+    axes.set_xlim(-HALF_WIDTH, HALF_WIDTH)
+    axes.set_ylim(-HALF_WIDTH, HALF_WIDTH)
+    axes.set_aspect("equal")
+
+
+def _rows_of_cells(chosen: NDArray[np.bool_], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return five corners, the first one twice, for every run of chosen cells of a row."""
+    padded = np.pad(chosen, ((0, 0), (1, 1))).astype(np.int8)
+    rows, begins = np.nonzero(np.diff(padded) == 1)
+    _, ends = np.nonzero(np.diff(padded) == -1)
+    left, right, low, high = edges[begins], edges[ends], edges[rows], edges[rows + 1]
+    corners = [(left, low), (right, low), (right, high), (left, high), (left, low)]
+    return np.array(corners).transpose(2, 0, 1).reshape(-1, 2)
+
+
+def _draw_points(axes: Axes, x: Any, y: Any, ranks: Any) -> None:
     for rank, marker in enumerate(_MARKERS, start=1):
         own = ranks == rank
         axes.scatter(
-            x[own], y[own], marker=marker, s=16, color=_COLOURS(rank - 1), edgecolors="#1d2127",
+            x[own], y[own], marker=marker, s=16, color=COLOURS[rank - 1], edgecolors="#1d2127",
             linewidths=0.8,
         )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from spark_rank.report.bands import Band, bands_svg
 from spark_rank.report.page import Cell, Plot, Section, Table
-from spark_rank.report.plots import Curve, log_curves_svg
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -38,20 +38,28 @@ def ensembles_section(
 
 def _curves(curve: Rows) -> Plot:
     names = [name for name in _in_order(row["learner"] for row in curve) if name not in _SAME_CURVE]
-    drawn = []
-    for position, name in enumerate(names):
-        own = sorted(
-            (row for row in curve if row["learner"] == name), key=lambda r: int(r["round"])
-        )
-        least = _LEAST_SHARE * max(row["samples"] for row in own)
-        shown = [row for row in own if row["samples"] >= least]
-        drawn.append(
-            Curve(name, position, False, [row["round"] for row in shown],
-                  [row["online_loss"] for row in shown])
-        )  # fmt: skip
-    svg = log_curves_svg("Learning on the way", "examples seen", "mean rank loss so far", drawn)
-    ends = ", ".join(f"{c.label} {c.y[-1]:.3f} after {c.x[-1]:,}" for c in drawn if c.y)
-    return Plot(svg, f"Mean rank loss of the predictions up to each example: {ends}.")
+    drawn = [
+        _band(name, position, [row for row in curve if row["learner"] == name])
+        for position, name in enumerate(names)
+    ]
+    svg = bands_svg("Learning on the way", "examples seen", "mean rank loss so far", drawn,
+                    log_x=True)  # fmt: skip
+    ends = ", ".join(f"{band.label} {band.y[-1]:.3f} after {band.x[-1]:,}" for band in drawn)
+    banded = any(row["ci_low"] is not None for row in curve)
+    bands = ", with 95 % bands" if banded else ""
+    return Plot(svg, f"Mean rank loss of the predictions up to each example{bands}: {ends}.")
+
+
+def _band(name: str, position: int, rows: Rows) -> Band:
+    """Return a learner's curve as far as enough samples reach; one sample has no interval."""
+    least = _LEAST_SHARE * max(row["samples"] for row in rows)
+    shown = sorted((r for r in rows if r["samples"] >= least), key=lambda r: int(r["round"]))
+    low, high = (
+        [row["online_loss"] if row[end] is None else row[end] for row in shown]
+        for end in ("ci_low", "ci_high")
+    )
+    rounds, losses = [row["round"] for row in shown], [row["online_loss"] for row in shown]
+    return Band(name, position, rounds, losses, low, high)
 
 
 def _metrics_table(metrics: Rows) -> Table:

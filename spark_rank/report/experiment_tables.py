@@ -7,11 +7,17 @@ from typing import Any
 
 from spark_rank.experiments.frame import Experiment
 from spark_rank.report.bands import Band, bands_svg
+from spark_rank.report.numbers import interval, p_value, shown
 from spark_rank.report.page import Cell, Heading, Part, Plot, Table
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
+_ROUNDING = 1e-12
+_OF_CLAIMS = (
+    "Differences on the same units; undecided: the interval holds 0. The p-values are those of the "
+    "signed-rank test, corrected by Holm's method over all statements."
+)
 _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
@@ -27,28 +33,26 @@ def figures_table(experiment: Experiment, summary: Rows, metric: str) -> Table:
     rows = [row for row in summary if row["x"] is None and row["metric"] == metric]
     published = any(row["published"] is not None for row in rows)
     undefined = any(row["undefined"] for row in rows)
-    header = ["method", "mean ± deviation", "95 % interval", "n"]
-    header += ["undefined"] if undefined else []
+    # what is compared stands together: on a telephone the other columns are out of sight
+    header = ["method", "mean ± deviation"]
     header += ["published", "difference"] if published else []
+    header += ["95 % interval", "n"]
+    header += ["undefined"] if undefined else []
     body = []
     for row, heading in _by_part(rows):
         if heading is not None:
             body.append([Cell(heading)])
         cells = [Cell(row["method"]), Cell(_mean(row))]
+        cells += _published_cells(experiment, row) if published else []
         cells += [Cell(interval(row["ci_low"], row["ci_high"])), Cell(f"{row['n']:,}")]
         cells += [Cell(f"{row['undefined']:,}")] if undefined else []
-        cells += _published_cells(experiment, row) if published else []
         body.append(cells)
-    caption = (
-        "✓ at the published figure, within both intervals, or better; ✗ worse by more than both."
-        if published else ""
-    )  # fmt: skip
-    return Table(header, body, caption)
+    return Table(header, body, _meaning_of_marks(experiment, metric) if published else "")
 
 
 def claims_table(claims: Rows) -> Table:
     """Return what is claimed of two methods, with the difference on the same units."""
-    header = ["statement", "metric", "by", "95 % interval", "n", "holds"]
+    header = ["statement", "metric", "by", "holds", "95 % interval", "Wilcoxon p", "n"]
     body = []
     for row, heading in _by_part(claims):
         if heading is not None:
@@ -56,12 +60,13 @@ def claims_table(claims: Rows) -> Table:
         body.append([
             Cell(row["statement"]),
             Cell(row["metric"], left=True),
-            Cell(_signed(row["difference"])),
-            Cell(interval(row["ci_low"], row["ci_high"])),
-            Cell(f"{row['n']:,}"),
+            Cell(shown(row["difference"], "+.3g")),
             Cell(_VERDICTS[row["holds"]], best=bool(row["holds"]), worse=row["holds"] is False),
+            Cell(interval(row["ci_low"], row["ci_high"])),
+            Cell(p_value(row.get("wilcoxon_p_holm"))),
+            Cell(f"{row['n']:,}"),
         ])  # fmt: skip
-    return Table(header, body, "Differences on the same units; undecided: the interval holds 0.")
+    return Table(header, body, _OF_CLAIMS)
 
 
 def chosen_table(chosen: Mapping[str, Any]) -> Table:
@@ -105,19 +110,17 @@ def timing_parts(timings: Rows) -> list[Part]:
 
 
 def is_better(experiment: Experiment, row: Row) -> bool:
-    """Tell whether our figure is the published one or better."""
+    """Tell whether our figure is the published one or better; what is exact cannot be bettered."""
+    if row["metric"] in experiment.exact:
+        return abs(row["difference"]) <= _ROUNDING * max(1.0, abs(row["published"]))
     sign = -1.0 if row["metric"] in experiment.higher_is_better else 1.0
     return bool(sign * row["difference"] <= 0.0)
 
 
-def number(value: float | None) -> str:
-    """Return a number with four digits, a dash for none."""
-    return "–" if value is None else f"{value:.4g}".replace("-", "−")
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval in words."""
-    return "–" if low is None or high is None else f"{number(low)} to {number(high)}"
+def _meaning_of_marks(experiment: Experiment, metric: str) -> str:
+    if metric in experiment.exact:
+        return "✓ the exact figure is within the interval; ✗ it is not, on whichever side."
+    return "✓ at the published figure, within both intervals, or better; ✗ worse by more than both."
 
 
 def _by_part(rows: Rows) -> Iterator[tuple[Row, str | None]]:
@@ -132,7 +135,7 @@ def _by_part(rows: Rows) -> Iterator[tuple[Row, str | None]]:
 def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
     if row["published"] is None:
         return [Cell("–"), Cell("–")]
-    text = number(row["published"])
+    text = shown(row["published"])
     if row["published_high"] is not None:
         text += f" ± {row['published_high'] - row['published']:.3g}"
     if row["difference"] is None:
@@ -141,7 +144,7 @@ def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
     return [
         Cell(text),
         Cell(
-            _signed(row["difference"]),
+            shown(row["difference"], "+.3g"),
             best=better or row["differs"] is False,
             worse=bool(row["differs"]) and not better,
         ),
@@ -149,12 +152,8 @@ def _published_cells(experiment: Experiment, row: Row) -> list[Cell]:
 
 
 def _mean(row: Row) -> str:
-    deviation = "" if row["sd"] is None else f" ± {row['sd']:.3g}".replace("-", "−")
-    return number(row["mean"]) + deviation
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.3g}".replace("-", "−")
+    deviation = "" if row["sd"] is None else f" ± {shown(row['sd'], '.3g')}"
+    return shown(row["mean"]) + deviation
 
 
 def _duration(seconds: float | None) -> str:

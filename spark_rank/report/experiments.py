@@ -12,15 +12,16 @@ from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve, Experiment
 from spark_rank.report.bands import Band, bands_svg
 from spark_rank.report.ellipses import ellipses
+from spark_rank.report.experiment_facts import data_table, steps_table
 from spark_rank.report.experiment_tables import (
     chosen_table,
     claims_table,
     figures_table,
     is_better,
-    number,
     single_metrics,
     timing_parts,
 )
+from spark_rank.report.numbers import shown
 from spark_rank.report.page import (
     Cell,
     Heading,
@@ -42,13 +43,14 @@ PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellip
 class Outcome:
     """What an experiment left: the record of its stage and its tables.
 
-    `results` may be empty where no picture is drawn from them.
+    `results` may be empty where no picture is drawn from them; `failure` says why it left nothing.
     """
 
     record: Mapping[str, Any]
     results: Rows
     summary: Rows
     claims: Rows
+    failure: str | None = None
 
     @property
     def experiment(self) -> Experiment:
@@ -60,54 +62,98 @@ class Outcome:
         """Tell whether its data was missing."""
         return bool(self.record["facts"].get("skipped"))
 
+    @property
+    def nothing_because(self) -> str | None:
+        """Say why there is nothing to show; None if there is."""
+        if self.failure is not None:
+            return f"failed: {self.failure}"
+        if self.skipped:
+            return f"skipped: missing {'; '.join(self.record['facts']['missing'])}"
+        return None
+
+
+def failed_outcome(experiment: str, failure: str) -> Outcome:
+    """Return the outcome of an experiment that left nothing."""
+    record = {"settings": {"name": experiment}, "facts": {"units": 0, "data": {}, "missing": []}}
+    return Outcome(record, [], [], [], failure)
+
 
 def experiment_page(run_id: str, outcome: Outcome) -> str:
     """Return the page of one experiment."""
     subtitle = outcome.experiment.source
     return render(f"spark_rank experiment {run_id}", subtitle, [
         experiment_section(outcome),
-        Section("How it was run", [_facts(outcome), Preformatted(_settings(outcome))]),
+        Section("How it was run", [
+            _facts(outcome),
+            steps_table({run_id: outcome.record}),
+            Preformatted(_settings(outcome)),
+        ]),
     ])  # fmt: skip
 
 
 def reproduction_page(outcomes: Mapping[str, Outcome]) -> str:
     """Return one page about several experiments, by their run ids."""
-    done = [outcome for outcome in outcomes.values() if not outcome.skipped]
+    done = [outcome for outcome in outcomes.values() if outcome.nothing_because is None]
     subtitle = f"{len(done)} of {len(outcomes)} experiments; the data decides which can be run"
-    settings = {run_id: outcome.record["settings"] for run_id, outcome in outcomes.items()}
+    left = {run_id: one for run_id, one in outcomes.items() if one.failure is None}
+    settings = {run_id: outcome.record["settings"] for run_id, outcome in left.items()}
+    records = {run_id: outcome.record for run_id, outcome in left.items()}
     return render("The papers' experiments", subtitle, [
         overview_section(outcomes),
         *[experiment_section(outcome) for outcome in outcomes.values()],
-        _how_they_were_run(outcomes),
+        _how_they_were_run(left),
         Section("Settings", [Preformatted(_as_yaml(settings))]),
+        Section("Versions", [Preformatted(_as_yaml(_versions(records)))]),
     ])  # fmt: skip
 
 
 def experiment_section(outcome: Outcome) -> Section:
     """Return all that there is to say of an experiment's findings."""
-    experiment, facts = outcome.experiment, outcome.record["facts"]
-    parts: list[Part] = [experiment.about]
-    if facts["data"]:
-        parts.append(f"Data: {', '.join(sorted(set(facts['data'].values())))}.")
-    parts += [f"Missing data: {missing}." for missing in facts["missing"]]
-    if outcome.skipped:
-        return Section(experiment.title, [*parts, "So it was skipped."])
-    parts += _verdict(outcome)
-    for metric in single_metrics(experiment, outcome.summary):
-        parts += [Heading(metric), figures_table(experiment, outcome.summary, metric)]
-    parts += [plot for curve in experiment.curves for plot in _curves(outcome, curve)]
-    if experiment.name in PICTURES:
-        parts += PICTURES[experiment.name](outcome.results)
-    if outcome.claims:
-        parts += [Heading("Statements, tested"), claims_table(outcome.claims)]
-    parts += timing_parts(facts.get("timings", ()))
-    if facts.get("chosen"):
-        parts += [Heading("Chosen on other users"), chosen_table(facts["chosen"])]
+    experiment = outcome.experiment
+    parts: list[Part] = [experiment.about, *_data(outcome)]
+    if outcome.nothing_because is not None:
+        words = "So it was skipped." if outcome.failure is None else f"It {outcome.nothing_because}"
+        return Section(experiment.title, [*parts, words])
+    parts += [*_verdict(outcome), *_findings(outcome), *_choices(outcome)]
     if experiment.explanations:
         parts.append(Notes("Explanations", experiment.explanations))
     if experiment.deviations:
         parts.append(Notes("Deviations from the publication", experiment.deviations))
     return Section(experiment.title, parts)
+
+
+def _data(outcome: Outcome) -> list[Part]:
+    """Return what was read, and what was missing."""
+    facts = outcome.record["facts"]
+    parts: list[Part] = [f"Missing data: {missing}." for missing in facts["missing"]]
+    if facts.get("profiles"):
+        parts.append(data_table(facts["profiles"]))
+    elif facts["data"]:
+        parts.append(f"Data: {', '.join(sorted(set(facts['data'].values())))}.")
+    return parts
+
+
+def _findings(outcome: Outcome) -> list[Part]:
+    """Return figures beside the published ones, curves, pictures and statements."""
+    experiment, parts = outcome.experiment, list[Part]()
+    for metric in single_metrics(experiment, outcome.summary):
+        parts += [Heading(metric), figures_table(experiment, outcome.summary, metric)]
+    for curve in experiment.curves:
+        parts += [*_curves(outcome, curve), *_undefined(outcome, curve)]
+    if experiment.name in PICTURES:
+        parts += PICTURES[experiment.name](outcome.results)
+    if outcome.claims:
+        parts += [Heading("Statements, tested"), claims_table(outcome.claims)]
+    return parts
+
+
+def _choices(outcome: Outcome) -> list[Part]:
+    """Return what was timed, and what was chosen by the pilot."""
+    facts = outcome.record["facts"]
+    parts = timing_parts(facts.get("timings", ()))
+    if facts.get("chosen"):
+        parts += [Heading("Chosen on other users"), chosen_table(facts["chosen"])]
+    return parts
 
 
 def overview_section(outcomes: Mapping[str, Outcome]) -> Section:
@@ -119,27 +165,26 @@ def overview_section(outcomes: Mapping[str, Outcome]) -> Section:
 
 def _overview(outcome: Outcome) -> list[Cell]:
     experiment = outcome.experiment
-    if outcome.skipped:
-        words = f"skipped: missing {'; '.join(outcome.record['facts']['missing'])}"
-        return [Cell(experiment.source, left=True), Cell(words, left=True), Cell("–"), Cell("–")]
+    if outcome.nothing_because is not None:
+        said = Cell(outcome.nothing_because, left=True, worse=outcome.failure is not None)
+        return [Cell(experiment.source, left=True), said, Cell("–"), Cell("–")]
     good, published = _reached(outcome)
-    held, decided = _held(outcome)
     return [
         Cell(experiment.source, left=True),
         Cell(f"{outcome.record['facts']['units']:,}"),
         Cell(f"{good} of {published}" if published else "–"),
-        Cell(f"{held} of {decided}" if decided else "–"),
+        Cell(_held(outcome) or "–"),
     ]
 
 
 def _verdict(outcome: Outcome) -> list[Part]:
     """Return in a sentence how the experiment went."""
-    (good, published), (held, decided) = _reached(outcome), _held(outcome)
+    (good, published), held = _reached(outcome), _held(outcome, " statements hold")
     words = []
     if published:
         words.append(f"{good} of {published} published figures are reached or bettered")
-    if decided:
-        words.append(f"{held} of {decided} statements that the intervals decide hold")
+    if held:
+        words.append(held)
     return [f"In short: {'; '.join(words)}."] if words else []
 
 
@@ -149,9 +194,14 @@ def _reached(outcome: Outcome) -> tuple[int, int]:
     return good, len(rows)
 
 
-def _held(outcome: Outcome) -> tuple[int, int]:
-    decided = [row for row in outcome.claims if row["holds"] is not None]
-    return sum(row["holds"] for row in decided), len(decided)
+def _held(outcome: Outcome, noun: str = "") -> str:
+    """Say how many statements hold, and how many the intervals leave open; nothing without any."""
+    verdicts = [row["holds"] for row in outcome.claims]
+    if not verdicts:
+        return ""
+    undecided = verdicts.count(None)
+    words = f"{verdicts.count(True)} of {len(verdicts)}{noun}"
+    return f"{words}, {undecided} undecided" if undecided else words
 
 
 def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
@@ -180,10 +230,21 @@ def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
             log_y=curve.log_y,
             y_limits=curve.y_limits,
         )
-        ends = ", ".join(f"{band.label} {number(band.y[-1])}" for band in bands)
+        ends = ", ".join(f"{band.label} {shown(band.y[-1])}" for band in bands)
         alt = f"{title}, {curve.y_axis} by {curve.x_axis}, with 95 % bands; at the end: {ends}."
         plots.append(Plot(svg, alt))
     return plots
+
+
+def _undefined(outcome: Outcome, curve: Curve) -> list[Part]:
+    """Name the methods of a curve that failed somewhere, such as by a step that is too large."""
+    failed = [
+        f"{row['method']} in {row['undefined']:,} of {row['undefined'] + row['n']:,}"
+        for row in outcome.summary
+        if row["metric"] == curve.metric and row["x"] is not None and row["undefined"]
+        if not curve.methods or row["method"] in curve.methods
+    ]
+    return [f"{curve.title}: undefined for {' and for '.join(failed)}."] if failed else []
 
 
 def _band(rows: Rows, part: str, method: str, position: int) -> Band | None:
@@ -227,7 +288,15 @@ def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
         for run_id, outcome in outcomes.items()
     ]
     header = ["experiment", "units of work", "seconds", "cores", "seed", "started"]
-    return Section("How they were run", [Table(header, body)])
+    records = {run_id: outcome.record for run_id, outcome in outcomes.items()}
+    return Section("How they were run", [Table(header, body), steps_table(records)])
+
+
+def _versions(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the versions once where all runs have the same, else by run."""
+    by_run = {run_id: record["versions"] for run_id, record in records.items()}
+    first: Mapping[str, Any] = next(iter(by_run.values()), {})
+    return dict(first) if all(own == first for own in by_run.values()) else by_run
 
 
 def _as_yaml(tree: Mapping[str, Any]) -> str:

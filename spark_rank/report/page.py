@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape as html_escape
@@ -38,8 +39,10 @@ tbody th.group { font-weight: 600; padding-top: .9rem; }
 td.best { background: var(--best); font-weight: 600; }
 td.worse { background: var(--worse); }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; caption-side: bottom; }
-figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; }
-figure.square { max-width: 32rem; } tbody th { white-space: nowrap; }
+figure { margin: 1rem 0; } figure .scroll { margin: 0; }
+figure svg { display: block; width: 100%; height: auto; min-width: 36rem; }
+figure.square { max-width: 32rem; } figure.square svg { min-width: 24rem; }
+tbody th { white-space: nowrap; }
 figcaption { color: var(--soft); max-width: 46rem; }
 pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
@@ -52,10 +55,16 @@ pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85re
   @page { margin: 16mm 14mm; }
   body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
   h2, h3 { break-after: avoid; } figure, tr, pre { break-inside: avoid; }
-  .scroll { overflow: visible; } pre { white-space: pre-wrap; }
+  tr:has(th.group) { break-after: avoid; } caption { break-before: avoid; }
+  tbody:last-of-type tr:last-child { break-after: avoid; }
+  tbody th { white-space: normal; } .scroll { overflow: visible; }
+  figure svg, figure.square svg { min-width: 0; }
+  pre { white-space: pre-wrap; }
   td.best, td.worse, th { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """
+# an id within a picture, and what refers to one: every picture of matplotlib has the same ids
+_IDS = re.compile(r'((?<= )id="|(?<=href=")#|(?<=url\()#)')
 # below so many sections a page needs no list of them
 _FEW_SECTIONS = 4
 
@@ -148,29 +157,46 @@ def _contents(sections: Sequence[Section]) -> str:
 
 
 def _section(section: Section, number: int) -> str:
-    parts = "\n".join(_part(part) for part in section.parts)
+    parts = "\n".join(
+        _part(part, f"s{number}-{place}-") for place, part in enumerate(section.parts, 1)
+    )
     return (
         f'<section aria-labelledby="s{number}">\n<h2 id="s{number}">{escape(section.title)}</h2>\n'
         f"{parts}\n</section>"
     )
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, prefix: str) -> str:
+    """Return a part as HTML; `prefix` tells its ids from those of all other parts."""
     if isinstance(part, Table):
         return _table(part)
     if isinstance(part, Plot):
-        picture = part.svg.replace("<svg", f'<svg role="img" aria-label="{escape(part.alt)}"', 1)
-        kind = ' class="square"' if part.square else ""
-        return f"<figure{kind}>{picture}<figcaption>{escape(part.alt)}</figcaption></figure>"
+        return _figure(part, prefix)
     if isinstance(part, Preformatted):
         lines = "\n".join(map(escape, part.text.split("\n")))
-        return f'<pre tabindex="0">{lines}</pre>'
+        return f"<pre {_scrolled('text as it is')}>{lines}</pre>"
     if isinstance(part, Heading):
         return f"<h3>{escape(part.text)}</h3>"
     if isinstance(part, Notes):
         items = "".join(f"<li>{escape(sentence)}</li>" for sentence in part.sentences)
         return f'<h3>{escape(part.title)}</h3>\n<ul class="notes">{items}</ul>'
     return f"<p>{escape(part)}</p>"
+
+
+def _figure(plot: Plot, prefix: str) -> str:
+    """Return a picture: its words are read out once, as its label, and stand below it."""
+    label = f'<svg role="img" aria-label="{escape(plot.alt)}"'
+    picture = _IDS.sub(rf"\g<1>{prefix}", plot.svg).replace("<svg", label, 1)
+    kind = ' class="square"' if plot.square else ""
+    return (
+        f'<figure{kind}><div class="scroll" {_scrolled("picture")}>{picture}</div>'
+        f'<figcaption aria-hidden="true">{escape(plot.alt)}</figcaption></figure>'
+    )
+
+
+def _scrolled(name: str) -> str:
+    """Return the attributes of what is scrolled by keys: whoever comes to it is told what it is."""
+    return f'tabindex="0" role="group" aria-label="{escape(name)}"'
 
 
 def _table(table: Table) -> str:
@@ -184,9 +210,10 @@ def _table(table: Table) -> str:
             bodies.append([f"<tr>{words}{escape(row[0].text)}</th></tr>"])
         else:
             bodies[-1].append(f"<tr>{_row(row)}</tr>")
+    name = f"table: {', '.join(table.header)}"
     shown = "\n".join("<tbody>\n" + "\n".join(rows) + "\n</tbody>" for rows in bodies if rows)
     return (
-        f'<div class="scroll" tabindex="0"><table>{caption}<thead><tr>{header}</tr></thead>\n'
+        f'<div class="scroll" {_scrolled(name)}><table>{caption}<thead><tr>{header}</tr></thead>\n'
         f"{shown}</table></div>"
     )
 

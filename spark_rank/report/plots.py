@@ -11,7 +11,11 @@ import matplotlib
 matplotlib.use("svg")
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from spark_rank.report.numbers import shown
 
 # one grey for text and lines that has contrast on white and on near-black
 INK = "#7a7f87"
@@ -19,6 +23,8 @@ COLOURS = (
     "#3b82c4", "#e08a1e", "#3f9c6b", "#b0568f", "#8a6fd1",
     "#c25048", "#2aa3a3", "#9a8a2c", "#6b7fd7", "#8c6d5a",
 )  # fmt: skip
+_FEW_DECADES = 1000.0  # a logarithmic axis this short has labels at 2 and 5 too
+_LONG = 1e7  # the first number that a tick shows as a power
 # the learners that matter are drawn on top of the baselines, which are drawn as thin lines
 _BASELINE_STYLES = ("--", ":")
 
@@ -70,25 +76,6 @@ def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) ->
     return to_svg(figure)
 
 
-def log_curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) -> str:
-    """Return curves over a logarithmic axis, from 0 up."""
-    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
-    axes = figure.add_subplot()
-    for curve in curves:
-        axes.plot(
-            curve.x,
-            curve.y,
-            color=COLOURS[curve.position % len(COLOURS)],
-            linewidth=1.8,
-            label=plain(curve.label),
-        )
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0.0)
-    longest = max((curve.x[-1] for curve in curves if curve.x), default=1)
-    dress(axes, title, x_axis, y_axis, (1.0, max(longest, 10.0)))
-    return to_svg(figure)
-
-
 def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
     """Return the distributions over users of one metric, as steps with the means marked."""
     figure = Figure(figsize=(7.2, 3.3), layout="constrained")
@@ -128,6 +115,18 @@ def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[floa
         spine.set_color(INK)
     legend = axes.legend(frameon=False, labelcolor=INK, fontsize=9)
     legend.set_in_layout(True)
+
+
+def logarithmic(axis: Axis, limits: tuple[float, float]) -> None:
+    """Make an axis that has its scale already logarithmic in its labels: 300 and not 3 × 10²."""
+    few = limits[1] / limits[0] < _FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if 1.0 <= value < _LONG else shown(value)
 
 
 def plain(label: str) -> str:

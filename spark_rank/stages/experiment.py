@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,11 +28,30 @@ from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS, Experiment
 from spark_rank.experiments.frame import Need, Study, Timing
+from spark_rank.experiments.rating_profile import rating_profile
 from spark_rank.experiments.summary import Found, compare, summarise
-from spark_rank.stages.experiment_data import distribute, find_data, read_rating_set
+from spark_rank.stages.experiment_data import (
+    distribute,
+    find_data,
+    read_rating_set,
+)
 
 # units differ in cost: many small tasks share them evenly
 _TASKS_PER_CORE = 16
+
+
+class StopWatch:
+    """Seconds by step, for the report alone: where the time went."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.monotonic()
+
+    def lap(self, step: str) -> None:
+        """Put what has passed since the last lap down to a step."""
+        now = time.monotonic()
+        self.laps[step] = round(now - self._since, 3)
+        self._since = now
 
 
 def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -42,32 +62,43 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     missing = [f"{need.name}: {need.files}" for need in needs if need.name not in found]
     if needs and not found:
         return _skipped(config, missing, run)
-    data = {name: read_rating_set(spark, source) for name, source in found.items()}
+    clock = StopWatch()
+    read = {name: read_rating_set(spark, source) for name, source in found.items()}
+    data = {name: one.ratings for name, one in read.items()}
     study = Study(chosen.name, settings, config.seed, data)
     files = distribute(data, spark, run)
+    clock.lap("reading and distributing ratings")
     study = _with_choice(chosen, study, files, spark)
+    clock.lap("choosing parameters")
     units = tuple(chosen.units(study))
     job = UnitJob(chosen.name, settings, config.seed, files, units, study.chosen)
     rows = _run(spark, job)
+    clock.lap("units of work")
     collected = [Found(row["unit"], result_of(row)) for row in rows.to_pylist()]
-    summary = summarise(chosen, settings, collected)
-    claims = compare(chosen, settings, collected)
     tables = {
         EXPERIMENT_RESULTS.table: _write(run, EXPERIMENT_RESULTS, rows),
-        EXPERIMENT_SUMMARY.table: _write_rows(run, EXPERIMENT_SUMMARY, summary),
-        EXPERIMENT_CLAIMS.table: _write_rows(run, EXPERIMENT_CLAIMS, claims),
+        EXPERIMENT_SUMMARY.table: _write_rows(
+            run, EXPERIMENT_SUMMARY, summarise(chosen, settings, collected)
+        ),
+        EXPERIMENT_CLAIMS.table: _write_rows(
+            run, EXPERIMENT_CLAIMS, compare(chosen, settings, collected)
+        ),
     }
-    names = {name: source.file.name for name, source in found.items()}
+    clock.lap("means, tests and tables")
+    timings = [dataclasses.asdict(timing) for timing in _timings(chosen, study)]
+    clock.lap("timing on the driver")
     return StageResult(
         f"{chosen.name}: {len(units):,} units of work, {len(rows):,} results"
         + (f"; missing data: {'; '.join(missing)}" if missing else ""),
         tables,
         {
             "units": len(units),
-            "data": names,
+            "data": {name: source.file.name for name, source in found.items()},
             "missing": missing,
+            "profiles": [rating_profile(*one) for one in read.values()],
             "chosen": study.chosen,
-            "timings": [dataclasses.asdict(timing) for timing in _timings(chosen, study)],
+            "timings": timings,
+            "seconds_by_step": clock.laps,
         },
     )
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.runner import run_stages, working_on
 from spark_rank.engine.session import spark_session
+from spark_rank.engine.storage_faults import storage_faults_told
 from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError
-from spark_rank.report.experiments import reproduction_page
+from spark_rank.errors import ConfigError, ExperimentsFailedError, SparkRankError
+from spark_rank.events import emit, process_log
+from spark_rank.report.experiments import Outcome, failed_outcome, reproduction_page
 from spark_rank.stages import experiment, experiment_report
 from spark_rank.stages.report import write_page
 
@@ -27,16 +31,44 @@ def reproduce(configs: Sequence[Config]) -> str:
 
 
 def reproduce_with(spark: SparkSession, configs: Sequence[Config]) -> str:
-    """Run every experiment that is not done, each as a run of its own, and write the page."""
-    outcomes = {}
+    """Run every experiment that is not done, each as a run of its own, and write the page.
+
+    One that fails stops no other: the page tells of it, and the error is raised when it is written.
+    """
+    outcomes, exit_codes = {}, []
     for config in configs:
         run = Run(spark, config.store, config.run_id)
-        with working_on(run):
-            run_stages([experiment.STAGE, experiment_report.STAGE], config, spark, run)
-        outcomes[config.run_id] = experiment_report.outcome_of(run)
+        try:
+            outcomes[config.run_id] = _run_one(config, spark, run)
+        except Exception as error:  # noqa: BLE001 - hours of other experiments are not to be lost
+            outcomes[config.run_id] = _failed(config, error)
+            exit_codes.append(getattr(error, "exit_code", SparkRankError.exit_code))
     path = run.files.qualified(f"{configs[0].store.rstrip('/')}/{FILE}")
     write_page(reproduction_page(outcomes), path, run.files)
+    if exit_codes:
+        raise ExperimentsFailedError(
+            f"{len(exit_codes)} of {len(configs)} experiments failed, and the same command tries "
+            f"them again; {path.removeprefix('file:')} shows the others",
+            exit_codes[0],
+        )
     return path
+
+
+def _run_one(config: Config, spark: SparkSession, run: Run) -> Outcome:
+    with storage_faults_told(config.store), working_on(run):
+        run_stages([experiment.STAGE, experiment_report.STAGE], config, spark, run)
+    return experiment_report.outcome_of(run)
+
+
+def _failed(config: Config, error: Exception) -> Outcome:
+    """Tell of the error; return the outcome that says so."""
+    said = str(error)
+    if not isinstance(error, SparkRankError):
+        process_log().trace(traceback.format_exc())
+        said = f"{type(error).__name__}: {java_reason(error)}"
+    emit("experiment_failed", f"{config.run_id}: {said}", stage=experiment.STAGE.name,
+         level="error", experiment=config.experiment.name, error=type(error).__name__)  # fmt: skip
+    return failed_outcome(experiment.chosen_experiment(config)[0].name, said)
 
 
 def check_configs(configs: Sequence[Config]) -> None:

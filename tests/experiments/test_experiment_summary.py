@@ -105,3 +105,22 @@ def test_claims_compare_the_same_units() -> None:
     whole = compare(tried, None, found(VALUES))  # 1.5, 1, 1.5, 0.5
     assert [row.holds for row in whole] == [True, False, None]
     assert whole[2].difference is None
+
+
+def test_p_values_are_corrected_for_all_statements() -> None:
+    claims = [Claim("x", "loss", "a", "b"), Claim("y", "loss", "a", "c"),
+              Claim("z", "loss", "a", "nobody")]  # fmt: skip
+    tried = dataclasses.replace(experiment(), claims=lambda s: claims)
+    rng = np.random.default_rng(0)
+    values = {name: (rng.random(30) + shift).tolist()
+              for name, shift in (("a", 0.0), ("b", 0.3), ("c", 0.1))}  # fmt: skip
+    rows = compare(tried, None, found(values))
+    expected = [
+        stats.wilcoxon(np.subtract(values[name], values["a"]), method="exact").pvalue
+        for name in ("b", "c")
+    ]
+    assert [row.wilcoxon_p for row in rows[:2]] == pytest.approx(expected)
+    smaller, larger = sorted(expected)
+    corrected = sorted(row.wilcoxon_p_holm or 0.0 for row in rows[:2])
+    assert corrected == pytest.approx([2 * smaller, max(2 * smaller, larger)])
+    assert (rows[2].wilcoxon_p, rows[2].wilcoxon_p_holm) == (None, None)

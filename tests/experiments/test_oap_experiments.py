@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from studies import generated_ratings, run_all, study_of
 
 from spark_rank.experiments import EXPERIMENTS
+from spark_rank.experiments.curves import rounds_shown
 from spark_rank.experiments.oap_collaborative import draw_targets, rank_matrix
 from spark_rank.experiments.product_ranks import draw_product_ranks
 from spark_rank.experiments.rating_set import RatingSet
@@ -149,3 +152,22 @@ def test_theorems_are_those_of_the_preference_package() -> None:
     known = EXPERIMENTS["preference"].published(study.settings)
     assert [(p.metric, p.method) for p in known] == places
     assert [p.value for p in known] == [row.reference for row in rows]
+
+
+def test_statements_are_those_of_the_paper() -> None:
+    judgments, synthetic = EXPERIMENTS["oap_judgments"], EXPERIMENTS["oap_synthetic"]
+    claims = judgments.claims(judgments.settings())
+    # there OAP-BPM was only close to the better Widrow-Hoff
+    ohsumed = {claim.higher for claim in claims if claim.part.startswith("OHSUMED")}
+    assert ohsumed == {"PRank", "OAP-Bagg 0.3", "OAP-VP 0.3"}
+    assert any(claim.higher == "WH 0.1" for claim in claims)
+    online = [c for c in synthetic.claims(synthetic.settings()) if c.metric == "online rank loss"]
+    assert {c.lower for c in online if (c.x or 0.0) <= 1000} == {
+        f"OAP-VP {tau}" for tau in (0.3, 0.6, 0.9)
+    }
+    late = [c for c in online if (c.x or 0.0) > 1000]
+    assert all(5000 <= (c.x or 0.0) < 6000 for c in late)
+    assert ("WH 0.1", "PRank") in {(c.lower, c.higher) for c in late}
+    assert {c.x for c in online} <= {float(x) for x in rounds_shown(50_000)}
+    short = dataclasses.replace(synthetic.settings(), rounds=200)
+    assert not [c for c in synthetic.claims(short) if c.metric == "online rank loss"]

@@ -50,6 +50,22 @@ def test_synthetic_sequences_are_learned_as_the_paper_says() -> None:
     assert {r.method for r in second} == {"PRank", "WH 0.1", "WH-unit 1", "MCP"}
 
 
+def test_a_step_that_is_too_large_is_a_row_and_ends_nothing() -> None:
+    # 1 is said to be the published step; on the features as they are the weights overflow
+    study = study_of("prank_synthetic", {"repeats": 1, "rounds": 3000, "etas": [1, 0.1]})
+    (results,) = run_all(study)
+    (failed,) = [r for r in results if r.method == "WH 1"]
+    assert (failed.value, failed.x) == (None, 3000.0)
+    assert "eta" in (failed.detail or "")
+    ends = {r.method: r.value for r in results if r.x == 3000.0}
+    assert [name for name, loss in ends.items() if loss is None] == ["WH 1"]
+    viewers = study_of("prank_ratings_100", {"repeats": 1, "over": 12, "rounds": 40, "eta": 1e30},
+                       {"ratings": generated_ratings(60, 50)})  # fmt: skip
+    (results,) = run_all(viewers)
+    assert {r.method for r in results if r.value is None} == {"WH", "WH, constant"}
+    assert {r.method for r in results if r.value is not None} >= {"PRank", "MCP", "mean so far"}
+
+
 def naive_kernel_prank(points: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """PRank in kernel form with K(x, z) = (x·z + 1)², round by round, as listed in the paper."""
     thresholds = np.zeros(4)

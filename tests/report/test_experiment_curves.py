@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve
 from spark_rank.experiments.prank_ellipses import POINT_METRICS, REGION
 from spark_rank.report import experiments
-from spark_rank.report.ellipses import ellipses
+from spark_rank.report.ellipses import COLOURS, ellipses
 from spark_rank.report.experiments import Outcome, experiment_section
-from spark_rank.report.page import Plot
+from spark_rank.report.page import Plot, Section
 
 
 def summary_rows(methods: dict[str, float], places: Sequence[float]) -> list[dict[str, Any]]:
@@ -30,16 +32,31 @@ def summary_rows(methods: dict[str, float], places: Sequence[float]) -> list[dic
     ]  # fmt: skip
 
 
-def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:
+def section_of(
+    monkeypatch: pytest.MonkeyPatch, curve: Curve, rows: list[dict[str, Any]]
+) -> Section:
     experiment = dataclasses.replace(EXPERIMENTS["prank_synthetic"], curves=(curve,))
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"e": experiment})
     record = {
         "settings": {"name": "e"},
         "facts": {"data": {}, "missing": [], "units": 3, "chosen": None, "timings": []},
     }
+    return experiment_section(Outcome(record, [], rows, []))
+
+
+def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:
     rows = summary_rows({"one": 8.0, "two": 4.0, "three": 2.0}, [1.0, 2.0, 4.0])
-    section = experiment_section(Outcome(record, [], rows, []))
-    return [part for part in section.parts if isinstance(part, Plot)]
+    parts = section_of(monkeypatch, curve, rows).parts
+    return [part for part in parts if isinstance(part, Plot)]
+
+
+def test_a_curve_that_is_undefined_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = summary_rows({"too far": 1.0}, [4.0])
+    row |= {"n": 0, "undefined": 3, "mean": None, "ci_low": None, "ci_high": None}
+    (some,) = summary_rows({"one": 8.0}, [4.0])
+    rows = [*summary_rows({"one": 8.0}, [1.0]), {**some, "undefined": 2}, row]
+    parts = section_of(monkeypatch, Curve("loss", "L", "round", "loss"), rows).parts
+    assert "L: undefined for one in 2 of 5 and for too far in 3 of 3." in parts
 
 
 def test_a_curve_shows_all_methods_unless_it_names_some(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,4 +93,29 @@ def test_the_picture_of_the_ellipses_names_its_methods() -> None:
     (plot,) = ellipses(rows)
     assert "predicted by A, B" in plot.alt
     assert ellipses(rows)[0].svg == plot.svg
-    assert plot.svg.count("<image") == 2
+    # the page's policy lets a browser show no picture that is embedded as data
+    assert "<image" not in plot.svg
+    assert "data:" not in plot.svg
+    assert not re.search(r"url\((?!#)", plot.svg)
+
+
+def drawn_shares(svg: str) -> dict[str, float]:
+    """Return the share of the painted area that is in each colour, from corners of rectangles."""
+    areas = {}
+    for path, colour in re.findall(r'<path d="([^"]*)"[^>]*style="fill: (#\w+)', svg):
+        corners = np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", path), dtype=float)
+        rectangles = corners.reshape(-1, 4, 2)
+        areas[colour] = np.abs((rectangles[:, 2] - rectangles[:, 0]).prod(axis=1)).sum()
+    return {colour: float(area / sum(areas.values())) for colour, area in areas.items()}
+
+
+def test_every_cell_of_the_ellipses_is_drawn_in_the_colour_of_its_rank() -> None:
+    ranks = np.repeat([1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 5.0, 5.0, 5.0, 5.0], 10).reshape(10, 10).T
+    rows = [
+        {"method": "A", "metric": REGION, "x": float(cell), "value": rank}
+        for cell, rank in enumerate(ranks.ravel())
+    ]
+    (plot,) = ellipses(rows)
+    expected = dict(zip(COLOURS, (0.1, 0.2, 0.3, 0.0, 0.4), strict=True))
+    del expected[COLOURS[3]]  # no cell has rank 4
+    assert drawn_shares(plot.svg) == pytest.approx(expected, rel=1e-4)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spark_rank.experiments import EXPERIMENTS
+from spark_rank.experiments.rating_profile import rating_profile
 from spark_rank.report.experiment_tables import (
     chosen_table,
     claims_table,
@@ -16,6 +17,7 @@ from spark_rank.report.experiment_tables import (
 )
 from spark_rank.report.experiments import Outcome, experiment_page, reproduction_page
 from spark_rank.report.page import Cell, Plot, Table
+from tests.experiments.studies import generated_ratings
 
 EXPERIMENT = EXPERIMENTS["mprank_table1"]
 
@@ -49,12 +51,50 @@ def test_figures_stand_by_part_beside_the_published_ones() -> None:
     assert headings == ["a", "b"]
     rows = [[cell.text for cell in row] for row in table.rows if len(row) > 1]
     assert rows == [
-        ["MPRank", "2 ± 0.25", "1.9 to 2.1", "10", "2.5 ± 0.1", "−0.5"],
-        ["SVRank", "2 ± 0.25", "1.9 to 2.1", "10", "1.95", "+0.05"],
-        ["MPRank", "2 ± 0.25", "1.9 to 2.1", "10", "1.5", "+0.5"],
+        ["MPRank", "2 ± 0.25", "2.5 ± 0.1", "−0.5", "1.9 to 2.1", "10"],
+        ["SVRank", "2 ± 0.25", "1.95", "+0.05", "1.9 to 2.1", "10"],
+        ["MPRank", "2 ± 0.25", "1.5", "+0.5", "1.9 to 2.1", "10"],
     ]
-    marks = [(row[-1].best, row[-1].worse) for row in table.rows if len(row) > 1]
+    assert table.header[3] == "difference"
+    marks = [(row[3].best, row[3].worse) for row in table.rows if len(row) > 1]
     assert marks == [(True, False), (True, False), (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("difference", "differs", "best", "worse"),
+    [(-0.1, True, False, True), (0.1, True, False, True), (-0.1, False, True, False),
+     (0.0, None, True, False)],
+)  # fmt: skip
+def test_an_exact_figure_is_missed_on_either_side(
+    difference: float, differs: bool | None, best: bool, worse: bool
+) -> None:
+    (metric, *_) = EXPERIMENTS["preference"].exact
+    row = summary_row("random, 5 items", "all", 1.0 + difference, metric=metric, published=1.0,
+                      difference=difference, differs=differs)  # fmt: skip
+    table = figures_table(EXPERIMENTS["preference"], [row], metric)
+    assert (table.rows[0][3].best, table.rows[0][3].worse) == (best, worse)
+    assert "whichever side" in table.caption
+
+
+def test_equalities_of_the_theory_are_exact_and_bounds_are_not() -> None:
+    preference = EXPERIMENTS["preference"]
+    named = {figure.metric for figure in preference.published(preference.settings())}
+    assert preference.exact < named
+    for theorem in named:
+        if "<=" in theorem or ">=" in theorem or "~" in theorem:
+            assert theorem not in preference.exact
+        else:
+            assert theorem in preference.exact
+
+
+def test_undecided_statements_are_counted() -> None:
+    claims = [{**CLAIM, "holds": True}, {**CLAIM, "holds": None}]
+    record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "seed": 0, "seconds": 1.5,
+              "facts": {"units": 7, "data": {}, "missing": [], "chosen": {}, "timings": []},
+              "spark": {"parallelism": "2"}, "versions": {}, "started": "now"}  # fmt: skip
+    html = reproduction_page({"one": Outcome(record, [], SUMMARY, claims)})
+    assert "<td>1 of 2, 1 undecided</td>" in html
+    assert "1 of 2 statements hold, 1 undecided" in html
 
 
 def test_points_of_curves_are_in_no_table() -> None:
@@ -66,7 +106,7 @@ def test_points_of_curves_are_in_no_table() -> None:
 def test_claims_say_whether_they_hold() -> None:
     claims = [CLAIM, {**CLAIM, "holds": None}, {**CLAIM, "holds": True}]
     table = claims_table(claims)
-    assert [row[-1] for row in table.rows] == [
+    assert [row[3] for row in table.rows] == [
         Cell("no", worse=True), Cell("undecided"), Cell("yes", best=True)
     ]  # fmt: skip
 
@@ -91,17 +131,20 @@ def test_times_are_a_table_and_a_plot() -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_the_page_has_all_of_it(several: bool) -> None:
+    profile = rating_profile(generated_ratings(4, 6), implicit=3)
     facts = {"units": 7, "data": {"MovieLens": "MovieLens-1M"}, "missing": ["Jester: x"],
+             "profiles": [profile], "seconds_by_step": {"units of work": 0.6},
              "chosen": {"a": {"MPRank": {"C": 10.0}}}, "timings": TIMINGS}  # fmt: skip
     record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "facts": facts, "seed": 0,
-              "seconds": 1.5, "spark": {"parallelism": "2"}, "versions": {},
+              "seconds": 1.5, "spark": {"parallelism": "2"}, "versions": {"numpy": "9.8.7"},
               "started": "now"}  # fmt: skip
     outcome = Outcome(record, [], SUMMARY, [CLAIM])
     html = reproduction_page({"one": outcome}) if several else experiment_page("one", outcome)
     for words in (
         "2 of 3 published figures", "0 of 1 statements", "Missing data: Jester", "&lt;less&gt;",
         "Chosen on other users", "Deviations from the publication", "<h3>MSD</h3>",
-        'scope="rowgroup"', "marked as worse", "seed",
+        'scope="rowgroup"', "marked as worse", "seed", "numpy: 9.8.7", "units of work", "40 %",
+        "3 rows of generated that hold no rating were dropped", "1, 2, 3, 4, 5",
     ):  # fmt: skip
         assert words in html
     assert ('<nav aria-label="Contents">' in html) == several

@@ -141,6 +141,35 @@ def test_plots_name_their_learners(means: tuple[float | None, float]) -> None:
         assert word in svg
 
 
+def test_no_id_is_given_twice_and_all_references_lead_somewhere() -> None:
+    plot = histogram_svg("t", "x", [Histogram("a", 0, False, 0.5, [0, 1, 2], [0.2, 0.8])])
+    html = render("t", "s", [Section("a", [Plot(plot, "one"), Plot(plot, "two")]),
+                             Section("b", [Plot(plot, "three")])])  # fmt: skip
+    ids = re.findall(r'\sid="([^"]*)"', html)
+    assert len(ids) == len(set(ids)) > 10
+    references = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', html)
+    assert references
+    assert {left or right for left, right in references} <= set(ids)
+
+
+def test_what_is_scrolled_has_a_name_and_words_are_read_once() -> None:
+    html = page("some text")
+    for tag in re.findall(r"<[^>]*tabindex[^>]*>", html):
+        assert 'role="group" aria-label="' in tag
+    assert 'aria-label="table: some text, b"' in html
+    assert '<figcaption aria-hidden="true">some text</figcaption>' in html
+    assert "<th></th>" not in re.sub(" [^>]*", "", html)
+
+
+def test_pictures_keep_their_size_on_a_telephone_and_headings_their_rows_on_paper() -> None:
+    html = page("some text")
+    assert re.search(r"figure svg \{[^}]*min-width: 36rem", html)
+    assert '<figure><div class="scroll"' in html
+    on_paper = html[html.index("@media print") :]
+    for rule in ("tr:has(th.group) { break-after: avoid; }", "caption { break-before: avoid; }"):
+        assert rule in on_paper
+
+
 def test_titles_steer_neither_the_page_nor_a_spreadsheet() -> None:
     html = page("=cmd|' /C calc'!A0 \u202e\x1b[2J\x00\u2028")
     assert not {"\u202e", "\x1b", "\x00", "\u2028"} & set(html)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,12 +13,14 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
 from spark_rank.engine.runner import run_stages
+from spark_rank.engine.stage import Stage
 from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError
+from spark_rank.errors import ConfigError, ExperimentsFailedError, InputDataError
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.data_sets import MOVIELENS_1M
 from spark_rank.experiments.rating_set import RatingSet
-from spark_rank.stages import experiment, experiment_report
+from spark_rank.stages import experiment, experiment_data, experiment_report, reproduce
+from spark_rank.stages.experiment_data import find_data, read_rating_set
 from spark_rank.stages.reproduce import check_configs, reproduce_with
 from tests.experiments.studies import generated_ratings, run_all, study_of
 
@@ -86,6 +89,9 @@ def test_tasks_decide_nothing_and_data_is_read_as_it_is(
     stored = [(row[1], row[5], row[7], row[8], row[3]) for row in rows(many, "experiment_results")]
     assert stored == expected
     assert "PRank ends below MCP" in page(many)
+    facts = (many.record("experiment") or {})["facts"]
+    assert [profile["ratings"] for profile in facts["profiles"]] == [len(movielens.ratings)]
+    assert facts["seconds_by_step"]["units of work"] > 0.0
     with pytest.raises(ConfigError, match=r"settings.repeats was 5, is 6"):
         execute(make("prank_ratings_100", "many", **{**settings, "repeats": 6}), spark)
 
@@ -141,6 +147,67 @@ def test_reproduce_says_what_is_missing_and_runs_it_when_it_is_there(
     assert "2 of 2 experiments" in path.read_text()
     assert {row[1] for row in rows(run, "experiment_results")} == {0, 1}
     assert Run(spark, configs[0].store, "ellipses").record("experiment") == before
+
+
+def test_an_experiment_that_fails_stops_no_other(
+    spark: SparkSession, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    errors = {"bad": InputDataError("ratings.dat: <bad>: mend it"), "broken": KeyError("oops")}
+
+    def run_or_fail(stages: Sequence[Stage], config: Config, *others: Any) -> None:
+        if config.run_id in errors:
+            raise errors[config.run_id]
+        run_stages(stages, config, *others)
+
+    monkeypatch.setattr(reproduce, "run_stages", run_or_fail)
+    configs = [
+        make("mprank_table1", "bad"),
+        make("prank_synthetic", "broken"),
+        make("prank_ellipses", "good", repeats=2, grid=10, passes=3),
+    ]
+    with pytest.raises(ExperimentsFailedError, match="2 of 3 experiments failed") as raised:
+        reproduce_with(spark, configs)
+    assert raised.value.exit_code == InputDataError.exit_code  # the first one's
+    path = tmp_path / "store" / "reproduce" / "report.html"
+    assert str(path) in str(raised.value)
+    text = path.read_text()
+    assert "1 of 3 experiments" in text
+    for words in (
+        "failed: ratings.dat: &lt;bad&gt;: mend it",
+        "failed: KeyError: &#x27;oops&#x27;",
+    ):
+        assert text.count(words) == 2  # in the summary and in its own section
+    assert text.count("<svg") == 1  # of the one that ran after them
+    told = capsys.readouterr().err
+    assert "bad: ratings.dat: <bad>: mend it" in told
+    assert "broken: KeyError: 'oops'" in told
+    assert told.count("Traceback") == 1  # of the error that nobody foresaw
+
+
+def test_rows_that_say_a_book_was_read_are_dropped_and_counted(
+    spark: SparkSession, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ['"User-ID";"ISBN";"Book-Rating"', '"1";"0155061224";"0"', '"2";"0155061224";"5"',
+             '"2";"034545104X";"0"', '"10";"034545104X";"10"']  # fmt: skip
+    (tmp_path / "book-crossing").mkdir()
+    books = tmp_path / "book-crossing" / "BX-Book-Ratings.csv"
+    books.write_text("\n".join(lines) + "\n", encoding="latin-1")
+    config = make("mprank_table2", "books")
+    run = Run(spark, config.store, "books")
+    needs = EXPERIMENTS["mprank_table2"].needs(experiment.chosen_experiment(config)[1])
+    (source,) = find_data(tuple(needs), config, run).values()
+    found = read_rating_set(spark, source)
+    assert found.implicit == 2
+    ratings = found.ratings
+    assert ratings.user_ids.tolist() == ["2", "10"]
+    assert ratings.ratings.tolist() == [5.0, 10.0]
+    monkeypatch.setattr(experiment_data, "_MOST_RATINGS", 1)
+    with pytest.raises(InputDataError, match=r"holds 2 ratings.* up to 1: leave a part"):
+        read_rating_set(spark, source)
+    books.write_text("\n".join([*lines, '"3";"034545104X";"eleven"']), encoding="latin-1")
+    with pytest.raises(InputDataError, match="unreadable_rating"):
+        read_rating_set(spark, source)
 
 
 def test_configurations_that_cannot_be_run_together_are_refused(make: Make) -> None:

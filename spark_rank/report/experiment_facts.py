@@ -1,0 +1,65 @@
+"""What an experiment was run on, and where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_rank.report.numbers import shown
+from spark_rank.report.page import Cell, Table
+
+Record = Mapping[str, Any]
+
+
+def data_table(profiles: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a row per data set: how large it is, and its scale."""
+    body = [
+        [
+            Cell(profile["name"]),
+            Cell(f"{profile['users']:,}"),
+            Cell(f"{profile['items']:,}"),
+            Cell(f"{profile['ratings']:,}"),
+            Cell(_density(profile)),
+            Cell(f"{profile['median_of_a_user']:,.0f} / {profile['most_of_a_user']:,}"),
+            Cell(_scale(profile), left=True),
+            Cell(shown(profile["mean"])),
+        ]
+        for profile in profiles
+    ]
+    header = ["data set", "users", "items", "ratings", "density", "of a user: median / most",
+              "scale", "mean"]  # fmt: skip
+    dropped = [
+        f"{profile['implicit']:,} rows of {profile['name']} that hold no rating were dropped."
+        for profile in profiles
+        if profile["implicit"]
+    ]
+    return Table(header, body, " ".join(["As read, before users are chosen.", *dropped]))
+
+
+def steps_table(records: Mapping[str, Record]) -> Table:
+    """Return by run which step took how many seconds, and what share of all."""
+    body = []
+    for run_id, record in records.items():
+        whole, steps = record["seconds"], record["facts"].get("seconds_by_step", {})
+        rest = max(whole - sum(steps.values()), 0.0)
+        body += [[Cell(run_id)]] if len(records) > 1 else []
+        body += [
+            [Cell(step), Cell(f"{seconds:,.1f}"), Cell(_share(seconds, whole))]
+            for step, seconds in {**steps, "all else": rest}.items()
+        ]
+    return Table(["step", "seconds", "share"], body, "Where the time went.")
+
+
+def _density(profile: Mapping[str, Any]) -> str:
+    cells = profile["users"] * profile["items"]
+    return f"{100.0 * profile['ratings'] / cells:.3g} %" if cells else "–"
+
+
+def _scale(profile: Mapping[str, Any]) -> str:
+    if profile["levels"]:
+        return ", ".join(shown(level) for level in profile["levels"])
+    return f"{shown(profile['ends'][0])} to {shown(profile['ends'][1])}" if profile["ends"] else "–"
+
+
+def _share(seconds: float, whole: float) -> str:
+    return f"{100.0 * seconds / whole:.0f} %" if whole > 0.0 else "–"
