@@ -148,7 +148,7 @@ def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
     tmp_path: Path,
 ) -> None:
     store = f"store={tmp_path / 'store'}"
-    settings = ["spark.master=local[1]", f"spark.hadoop.fs.s3a.secret.key={SECRET}", *READABLE]
+    settings = ["spark.master=local[1]", *SECRETS, *READABLE]
     done = spark_rank("pipeline", "--set", store, *TINY, "--spark", *settings)
     assert done.returncode == 0, done.stderr
     assert "item_offset" in done.stdout
@@ -163,6 +163,8 @@ def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
 
 
 SECRET = "hunter2+Zk9secret"
+SECRET_NAMES = ["secret.key", "encryption.key"]
+SECRETS = [f"spark.hadoop.fs.s3a.{name}={SECRET}" for name in SECRET_NAMES]
 # event logs that a test can search
 READABLE = ["spark.eventLog.compress=false"]
 
@@ -170,7 +172,8 @@ READABLE = ["spark.eventLog.compress=false"]
 def no_file_holds_the_secret(store: Path) -> None:
     files = [path for path in store.rglob("*") if path.is_file()]
     (log,) = [path for path in files if path.name.startswith("events_1_")]
-    assert "spark.hadoop.fs.s3a.secret.key" in log.read_text()
+    text = log.read_text()
+    assert all(f"spark.hadoop.fs.s3a.{name}" in text for name in SECRET_NAMES)
     assert any(path.name == "train.prom" for path in files)
     for path in files:
         assert SECRET.encode() not in path.read_bytes(), path
@@ -188,7 +191,7 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY, "recommend.in_pipeline=false"]
-    secret = ["--conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}", "--conf", READABLE[0]]
+    secret = [part for setting in [*SECRETS, *READABLE] for part in ("--conf", setting)]
     done = spark_submit(
         *secret, "jobs/pipeline.py", "--log-format", "json", "--set", *sets,
         "--spark", "spark.hadoop.fs.s3a.secret.key=another-one",
