@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import resource
 import string
 from collections.abc import Iterator
@@ -128,6 +129,9 @@ def test_a_run_id_is_a_name_and_no_path(tmp_path: Path, run_id: str) -> None:
     "sets",
     [
         ("train." + "x." * 50_000 + "y=1",),
+        ("experiment.settings" + ".a" * 5000 + "=1",),
+        ("experiment.settings" + ".a" * 5000 + "=",),
+        ("experiment.settings" + ".a" * 20 + "=" + "[" * 10 + "]" * 10,),
         ("input.columns=" + "[" * 5000,),
         ("input.columns=" + laughs("[x]", "[{}]"),),
         ("spark=5", "spark.spark.a=1"),
@@ -234,7 +238,8 @@ def test_words_that_are_no_secrets_stay_as_they_are() -> None:
     assert redaction.redact("true abc word") == "true abc word"
 
 
-KEYS = [key for key, _, _ in describe(Config, ["", "input", "prepare", "features", "train"])]
+SECTIONS = [field.name for field in dataclasses.fields(Config)]
+KEYS = [key for key, _, _ in describe(Config, ["", *SECTIONS])]
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
     st.dates(), st.binary(max_size=5),
