@@ -1,23 +1,29 @@
 """Every night one run of spark_rank: a task per stage, each a spark-submit command.
 
 Copy or link this file into Airflow's DAG folder. What it needs it takes from the environment of
-the workers: SPARK_RANK_HOME (where `jobs/` is), SPARK_RANK_CONFIG (a configuration file) and
-SPARK_SUBMIT (the command with its options, such as `spark-submit --master yarn`).
+the workers: SPARK_RANK_HOME (where `jobs/` is), SPARK_RANK_CONFIG (a configuration file of your
+own, whose `input.path` names ratings) and SPARK_SUBMIT (the command with its options, such as
+`spark-submit --master yarn`).
 
 The run id is the logical date, so that a task that is cleared and run again goes on with the same
-run: what is finished is not done twice, what was broken off is taken up.
+run: what is finished is not done twice, what was broken off is taken up. A crash is tried again by
+itself; a wrong configuration, bad input and too many failed users wait until somebody looks.
 """
 
 from __future__ import annotations
 
 import os
 from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
 
+from airflow.exceptions import AirflowFailException
+from airflow.providers.standard.hooks.subprocess import SubprocessHook, SubprocessResult
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 HOME = os.environ.get("SPARK_RANK_HOME", "/opt/spark_rank")
-CONFIG = os.environ.get("SPARK_RANK_CONFIG", f"{HOME}/conf/default.yaml")
+CONFIG = os.environ.get("SPARK_RANK_CONFIG", f"{HOME}/conf/nightly.yaml")
 SPARK_SUBMIT = os.environ.get("SPARK_SUBMIT", "spark-submit")
 # add tune before train where a learner has a grid for all users
 STAGES = (
@@ -31,8 +37,33 @@ STAGES = (
     "recommend",
     "report",
 )
+# exit codes after which the same command fails again: configuration, input, failed users
+FINAL = (2, 3, 4)
 # a run started by hand may have no logical date
 RUN_ID = "{{ (logical_date or dag_run.run_after) | ds }}"
+
+
+class FinalFailures(SubprocessHook):
+    """Runs a command; some of its exit codes are the end, whatever `retries` says."""
+
+    def run_command(self, *arguments: Any, **named: Any) -> SubprocessResult:
+        """Run it, and raise what Airflow does not try again after one of these codes."""
+        result = super().run_command(*arguments, **named)
+        if result.exit_code in FINAL:
+            raise AirflowFailException(
+                f"exit code {result.exit_code}: another attempt helps nobody, see the log"
+            )
+        return result
+
+
+class Command(BashOperator):
+    """A command of spark_rank, tried again only where that can help."""
+
+    @cached_property
+    def subprocess_hook(self) -> FinalFailures:
+        """Return what runs the command."""
+        return FinalFailures()
+
 
 with DAG(
     dag_id="spark_rank",
@@ -51,7 +82,7 @@ with DAG(
 ) as dag:
     before = None
     for stage in STAGES:
-        task = BashOperator(
+        task = Command(
             task_id=stage,
             bash_command=(
                 f"exec {SPARK_SUBMIT} jobs/{stage}.py --config {CONFIG} "

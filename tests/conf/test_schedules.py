@@ -24,7 +24,7 @@ AIRFLOW = os.environ.get("AIRFLOW_PYTHON", "")
 
 DRIVER = """
 import json, sys
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from airflow.dag_processing.dagbag import DagBag
 
 bag = DagBag(sys.argv[1])
@@ -35,7 +35,7 @@ if sys.argv[2] == "show":
                       for t in dag.topological_sort()]))
 else:
     for task in dag.tasks:
-        task.retries = 0
+        task.retry_delay = timedelta(0)
     ended = dag.test(logical_date=datetime(2026, 3, 1, tzinfo=timezone.utc))
     print("state", ended.state)
 """
@@ -73,6 +73,35 @@ def test_the_dag_loads_and_chains_the_stages(home: Path) -> None:
     assert [upstream for _, _, upstream in tasks] == [[], *[[task] for task in order[:-1]]]
     for task, command, _ in tasks:
         assert f" jobs/{task}.py --config " in command
+
+
+@pytest.mark.airflow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("code", "attempts"), [(137, 2), (2, 1), (3, 1), (4, 1)])
+def test_what_fails_for_good_is_not_tried_again(
+    home: Path, tmp_path: Path, code: int, attempts: int
+) -> None:
+    """With a stand-in for spark-submit, whose first command ends so."""
+    submit = tmp_path / "submit"
+    submit.write_text(
+        f'#!/bin/sh\necho "$1" >> {tmp_path}/asked\n[ "$1" != jobs/ingest.py ] || exit {code}\n'
+    )
+    submit.chmod(0o755)
+    settings = {"SPARK_RANK_HOME": str(tmp_path), "SPARK_SUBMIT": str(submit)}
+    done = airflow(home, "driver.py", str(DAG.parent), "run", **settings)
+    asked = (tmp_path / "asked").read_text().split()
+    assert asked.count("jobs/ingest.py") == attempts, done.stdout[-3000:] + done.stderr[-3000:]
+    # nothing is built on what has failed
+    assert {*asked} == {"jobs/ingest.py"}
+
+
+@pytest.mark.airflow
+def test_without_a_configuration_of_ones_own_nothing_is_generated(home: Path) -> None:
+    """The packaged configurations name no ratings, and the DAG makes none: it cannot run them."""
+    shown = airflow(home, "driver.py", str(DAG.parent), "show")
+    (named,) = {*re.findall(r"--config (\S+)", shown.stdout)}
+    assert Path(named).name == "nightly.yaml"
+    assert not (ROOT / "conf" / "nightly.yaml").exists()
 
 
 @pytest.mark.airflow
