@@ -2,12 +2,14 @@
 
 Copy or link this file into Airflow's DAG folder. What it needs it takes from the environment of
 the workers: SPARK_RANK_HOME (where `jobs/` is), SPARK_RANK_CONFIG (a configuration file of your
-own, whose `input.path` names ratings) and SPARK_SUBMIT (the command with its options, such as
-`spark-submit --master yarn`).
+own, whose `input.path` names ratings), SPARK_SUBMIT (the command with its options, such as
+`spark-submit --master yarn`) and SPARK_RANK (the program `spark-rank`, which the packed environment
+has in `bin`).
 
 The run id is the logical date, so that a task that is cleared and run again goes on with the same
 run: what is finished is not done twice, what was broken off is taken up. A crash is tried again by
 itself; a wrong configuration, bad input and too many failed users wait until somebody looks.
+Consumers are pointed to the run when it has been read back and found whole.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from airflow.sdk import DAG
 HOME = os.environ.get("SPARK_RANK_HOME", "/opt/spark_rank")
 CONFIG = os.environ.get("SPARK_RANK_CONFIG", f"{HOME}/conf/nightly.yaml")
 SPARK_SUBMIT = os.environ.get("SPARK_SUBMIT", "spark-submit")
+SPARK_RANK = os.environ.get("SPARK_RANK", "spark-rank")
 # add tune before train where a learner has a grid for all users
 STAGES = (
     "ingest",
@@ -37,6 +40,12 @@ STAGES = (
     "recommend",
     "report",
 )
+AFTERWARDS = {
+    "verify": "runs verify --run {run_id}",
+    "promote": "runs promote {run_id}",
+    "prune": "runs prune --keep 14 --older-than 30 --yes",
+    "prune_event_logs": "history --delete-older-than 30",
+}
 # exit codes after which the same command fails again: configuration, input, failed users
 FINAL = (2, 3, 4)
 # a run started by hand may have no logical date
@@ -80,14 +89,16 @@ with DAG(
     },
     tags=["spark_rank"],
 ) as dag:
+    commands = {stage: f"{SPARK_SUBMIT} jobs/{stage}.py --set run_id={RUN_ID}" for stage in STAGES}
+    commands |= {
+        name: f"{SPARK_RANK} {command.replace('{run_id}', RUN_ID)}"
+        for name, command in AFTERWARDS.items()
+    }
     before = None
-    for stage in STAGES:
+    for name, command in commands.items():
         task = Command(
-            task_id=stage,
-            bash_command=(
-                f"exec {SPARK_SUBMIT} jobs/{stage}.py --config {CONFIG} "
-                f"--set run_id={RUN_ID} --log-format json"
-            ),
+            task_id=name,
+            bash_command=f"exec {command} --config {CONFIG} --log-format json",
             cwd=HOME,
         )
         if before is not None:
