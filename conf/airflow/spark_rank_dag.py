@@ -28,6 +28,8 @@ HOME = os.environ.get("SPARK_RANK_HOME", "/opt/spark_rank")
 CONFIG = os.environ.get("SPARK_RANK_CONFIG", f"{HOME}/conf/nightly.yaml")
 SPARK_SUBMIT = os.environ.get("SPARK_SUBMIT", "spark-submit")
 SPARK_RANK = os.environ.get("SPARK_RANK", "spark-rank")
+# a run started by hand may have no logical date
+RUN_ID = "{{ (logical_date or dag_run.run_after) | ds }}"
 # add tune before train where a learner has a grid for all users
 STAGES = (
     "ingest",
@@ -40,16 +42,15 @@ STAGES = (
     "recommend",
     "report",
 )
+# what follows when all of them are done: consumers are pointed to a run that is whole
 AFTERWARDS = {
-    "verify": "runs verify --run {run_id}",
-    "promote": "runs promote {run_id}",
+    "verify": f"runs verify --run {RUN_ID}",
+    "promote": f"runs promote {RUN_ID}",
     "prune": "runs prune --keep 14 --older-than 30 --yes",
     "prune_event_logs": "history --delete-older-than 30",
 }
 # exit codes after which the same command fails again: configuration, input, failed users
 FINAL = (2, 3, 4)
-# a run started by hand may have no logical date
-RUN_ID = "{{ (logical_date or dag_run.run_after) | ds }}"
 
 
 class FinalFailures(SubprocessHook):
@@ -90,10 +91,7 @@ with DAG(
     tags=["spark_rank"],
 ) as dag:
     commands = {stage: f"{SPARK_SUBMIT} jobs/{stage}.py --set run_id={RUN_ID}" for stage in STAGES}
-    commands |= {
-        name: f"{SPARK_RANK} {command.replace('{run_id}', RUN_ID)}"
-        for name, command in AFTERWARDS.items()
-    }
+    commands |= {name: f"{SPARK_RANK} {command}" for name, command in AFTERWARDS.items()}
     before = None
     for name, command in commands.items():
         task = Command(
