@@ -171,12 +171,6 @@ def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take the run over from a process that seems to work on it; that one then stops",
     )
-    parser.add_argument(
-        "--log-format",
-        choices=events.FORMS,
-        default="text",
-        help="what is told on stderr: lines for people, or JSON lines (default: %(default)s)",
-    )
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -187,6 +181,12 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
         help="configuration file (default: %(default)s)",
     )
     _add_settings_arguments(parser)
+    parser.add_argument(
+        "--log-format",
+        choices=events.FORMS,
+        default="text",
+        help="what is told on stderr: lines for people, or JSON lines (default: %(default)s)",
+    )
 
 
 def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
@@ -257,10 +257,18 @@ def _add_history(commands: Any) -> None:
         "machine's loopback address unless SPARK_LOCAL_IP names another.",
     )
     history.add_argument("--port", type=int, default=18080, help="(default: %(default)s)")
+    history.add_argument(
+        "--delete-older-than",
+        type=float,
+        metavar="DAYS",
+        help="show nothing, but delete the event logs that were last written to before that",
+    )
     _add_config_arguments(history)
 
 
 def _dispatch(options: argparse.Namespace) -> int:
+    if "log_format" in options:
+        events.configure(options.log_format)
     if options.command == "java":
         return _show_java(quiet=options.check)
     if options.command == "config":
@@ -359,11 +367,27 @@ def _show_history(options: argparse.Namespace) -> int:
     from spark_rank.config import load_config
     from spark_rank.engine.event_logs import history_command, history_directory
 
+    if options.delete_older_than is not None:
+        return _delete_event_logs(options)
     config = load_config(options.config, options.sets, options.spark)
     directory = history_directory(config.spark, config.store)
     command, environment = history_command(directory, options.port)
     print(f"http://127.0.0.1:{options.port} shows {directory}; Ctrl-C ends it", flush=True)
     os.execve(command[0], command, environment)
+
+
+def _delete_event_logs(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.engine.event_logs import check_age, delete_event_logs
+    from spark_rank.engine.session import on_this_machine, spark_session
+
+    days = check_age(options.delete_older_than, config.spark)
+    with spark_session("spark_rank history", on_this_machine(config.spark)) as spark:
+        gone = delete_event_logs(spark, config.store, days)
+    print(f"{len(gone):,} event logs older than {days:g} days deleted", flush=True)
+    return 0
 
 
 def _show_java(*, quiet: bool) -> int:

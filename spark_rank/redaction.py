@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import parse_qsl
 
 REDACTED = "*********(redacted)"
-# names of settings with secrets, as Spark's own spark.redaction.regex, and a few more
+# names of settings with secrets, as Spark's own spark.redaction.regex, and a few more; a key is one
+# where its name ends, inside of a command line too, and so are signatures that give access
 PATTERN = (
-    "(?i)secret|passw(or)?d|passphrase|token|credential|access[.]?key|account[.]?key|api[.]?key"
-    "|private[.]?key"
+    "(?i)secret|passw(or)?d|passphrase|token|credential|(access|account|api|private)[.]?key"
+    "|[._-]key([^a-z]|$)|[.]sas[.]"
 )
+# names in a URL's query that are as good as a password: a link signed in advance
+_SIGNATURE = re.compile(r"(?i)(^|-)sig(nature)?$")
 # `-Dname=value` and the like inside of longer settings
 _ASSIGNMENT = re.compile(r"([^\s=,;&?]+)=([^\s,;&]+)")
 # shorter values are no secrets that could be told from other text
@@ -27,6 +31,13 @@ _remembered: set[str] = set()
 def is_secret(name: str) -> bool:
     """Tell whether a setting of this name holds a secret."""
     return re.search(PATTERN, name) is not None
+
+
+def has_secret_query(path: str) -> bool:
+    """Tell whether a URL carries a secret in its query; in other paths `?` is a glob's sign."""
+    address, _, query = path.partition("?")
+    names = [name for name, _ in parse_qsl(query)] if "://" in address else []
+    return any(is_secret(name) or _SIGNATURE.search(name) for name in names)
 
 
 def shown_setting(name: str, value: str) -> str:

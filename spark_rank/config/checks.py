@@ -21,6 +21,7 @@ from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
 from spark_rank.learners.errors import LearnerError
+from spark_rank.redaction import has_secret_query
 from spark_rank.visible import visible
 
 # user and password before the host, which would go into every record and message
@@ -35,6 +36,8 @@ _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 def check_config(config: Config, source: str) -> None:
     """Raise `ConfigError` for what the type of a single key cannot tell."""
     check_run_id(config.run_id, f"{source}: run_id")
+    # first, for other messages repeat a path
+    _check_paths(config, source)
     if not config.store.strip():
         raise ConfigError(f"{source}: store: must not be empty: give a directory")
     if any(sign in config.store for sign in _GLOB_SIGNS):
@@ -43,7 +46,6 @@ def check_config(config: Config, source: str) -> None:
             f"{' '.join(_GLOB_SIGNS)}, which Spark reads as a pattern: name a directory without"
         )
     _check_earlier_runs(config, source)
-    _check_paths(config, source)
     _check_input(config, source)
     _check_prepare(config.prepare, source)
     _check_features(config, source)
@@ -87,10 +89,10 @@ def _check_paths(config: Config, source: str) -> None:
         "recommend.exclude_from": config.recommend.exclude_from,
     }
     for key, path in paths.items():
-        if path is not None and _WITH_LOGIN.match(path):
+        if path is not None and (_WITH_LOGIN.match(path) or has_secret_query(path)):
             raise ConfigError(
-                f"{source}: {key}: holds a password: paths are shown and recorded, so give it as "
-                "a setting of the file system below 'spark:'"
+                f"{source}: {key}: holds a password or a signature: paths are shown and recorded, "
+                "so give it as a setting of the file system below 'spark:'"
             )
 
 

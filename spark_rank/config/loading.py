@@ -71,7 +71,8 @@ def _override(key: str, value: str) -> Any:
     """Return the value of ``--set``: text for keys that hold text, YAML for the others."""
     if key.startswith("spark.") or (holds_text(Config, key) and value not in ("null", "~")):
         return value
-    return parse_yaml(value, f"--set {key}") if value else ""
+    # nothing is the empty text; every part of the key is a level above the value
+    return parse_yaml(value or "''", f"--set {visible(key, 60)}", depth=key.count(".") + 1)
 
 
 def _nearby(path: Path) -> str:

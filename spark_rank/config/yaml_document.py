@@ -33,10 +33,10 @@ _WRITTEN_TAGS = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 class _StrictLoader(yaml.SafeLoader):
     """SafeLoader that refuses what plain YAML takes in silence or at any cost."""
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, depth: int) -> None:
         super().__init__(text)
         self.name = source
-        self._depth = 0
+        self._depth = depth
         self._values = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -87,15 +87,18 @@ _StrictLoader.add_implicit_resolver(
 )
 
 
-def parse_yaml(text: str, source: str) -> Any:
-    """Return what a document says, or raise `ConfigError` that names `source` and the problem."""
+def parse_yaml(text: str, source: str, depth: int = 0) -> Any:
+    """Return what a document says, or raise `ConfigError` that names `source` and the problem.
+
+    A value that is not the whole document stands `depth` levels deep in it.
+    """
     if len(text) > LONGEST:
         raise ConfigError(
             f"{source}: is longer than {LONGEST:,} characters: a configuration is not; lists "
             "of ids go into files of their own (recommend.include_from)"
         )
     try:
-        return _construct(_StrictLoader(text, source), source)
+        return _construct(_StrictLoader(text, source, depth), source)
     except yaml.MarkedYAMLError as error:
         raise ConfigError(_said(error, source)) from None
     except (yaml.YAMLError, ValueError) as error:

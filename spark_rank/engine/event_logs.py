@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
 
-from spark_rank.data.filesystem import java_reason
+from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.engine.java import find_java
 from spark_rank.engine.spark_home import spark_home
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 
 FOLDER = "event_logs"
+_DAY = 86_400.0
+_OLDEST = 100_000
 _ENABLED, _DIRECTORY = "spark.eventLog.enabled", "spark.eventLog.dir"
 # compressed, and in files of this size: a long run does not make one endless file
 _SETTINGS = {
@@ -102,3 +106,36 @@ def history_directory(settings: Mapping[str, str], store: str) -> str:
             "--set store=DIR"
         )
     return Path(directory).resolve().as_uri()
+
+
+def check_age(days: float, settings: Mapping[str, str]) -> float:
+    """Return the age at which event logs may go, or raise `ConfigError`."""
+    if not 1.0 <= days <= _OLDEST:
+        raise ConfigError(
+            f"--delete-older-than: must be 1 to {_OLDEST:,} days, not {days:g}: a log of today may "
+            "be that of a run that goes on"
+        )
+    if _DIRECTORY in settings:
+        raise ConfigError(
+            f"{_DIRECTORY} names a place that other programs may share: let a history server clean "
+            "it, with spark.history.fs.cleaner.enabled"
+        )
+    return days
+
+
+def delete_event_logs(spark: SparkSession, store: str, days: float) -> list[str]:
+    """Delete what is in the store's folder and was last written to so long ago; return the names.
+
+    A log is a folder of files, of which the last one counts: those of a run that goes on stay.
+    """
+    files = Filesystem(spark)
+    folder = files.qualified(f"{store.rstrip('/')}/{FOLDER}")
+    written: dict[str, int] = {}
+    for info in files.below(folder):
+        name = info.path.removeprefix(f"{folder}/").partition("/")[0]
+        written[name] = max(info.modified_ms, written.get(name, 0))
+    before = (time.time() - days * _DAY) * 1000.0
+    gone = [name for name, last in written.items() if last < before]
+    for name in gone:
+        files.delete(f"{folder}/{name}")
+    return gone

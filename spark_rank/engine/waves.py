@@ -10,7 +10,6 @@ are waiting, so that saving in parts costs next to nothing.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from spark_rank.engine.inventory import (
 from spark_rank.engine.progress import job_description, over_users
 from spark_rank.engine.self_checked import checked_text
 from spark_rank.engine.store import Run
+from spark_rank.events import emit
 
 _UNDER_WAY = 2
 _PLAN = "plan.json"
@@ -91,8 +91,8 @@ def write_in_waves(
     missing = [wave for wave in waves if wave not in saved]
     _remove_unsaved(draft, contract, saved.values())
     if saved and missing:
-        text = f"[{draft.stage}] {len(saved)} of {len(waves)} waves are there already"
-        print(text, file=sys.stderr, flush=True)
+        text = f"{len(saved)} of {len(waves)} waves are there already"
+        emit("waves_there", text, stage=draft.stage, saved=len(saved), waves=len(waves))
     sizes = _sizes(waves, users)
     with over_users(users, before=sum(sizes[wave] for wave in saved)) as part_done:
         made = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))

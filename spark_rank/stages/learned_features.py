@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.events import emit
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import open_distributed
@@ -108,6 +108,6 @@ def _factor_facts(found: Factors) -> dict[str, Any]:
 
 
 def _say_round(number: int, noise: float) -> None:
-    # a terminal's progress line is overwritten by the next
     if number % 5 == 0:
-        print(f"[features] round {number}, noise {noise:.4f}", file=sys.stderr, flush=True)
+        text = f"round {number}, noise {noise:.4f}"
+        emit("round", text, stage="features", number=number, noise=noise)

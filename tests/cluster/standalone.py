@@ -71,6 +71,12 @@ class Daemon:
         work = self.folder / "work"
         return [pid for pid, line in processes_below(work).items() if EXECUTOR in line]
 
+    def python_workers(self) -> list[int]:
+        """Return the pids of Python workers on this node, not of the daemons that fork them."""
+        below = processes_below(self.folder / "work")
+        python = [pid for pid, line in below.items() if "pyspark.daemon" in line]
+        return [pid for pid in python if status_of(pid)[1] in python]
+
     def kill(self) -> None:
         """End the daemon and all it has started at once, as when a machine loses its power."""
         for pid in {self.process.pid, *processes_below(self.folder)}:
@@ -148,6 +154,17 @@ def processes_below(folder: Path) -> dict[int, str]:
 def folder_of(pid: int) -> Path:
     """Return where a process works."""
     return Path(os.readlink(f"/proc/{pid}/cwd"))
+
+
+def status_of(pid: int) -> tuple[str, int]:
+    """Return a process's state, R where it computes, and its parent; of one that ended, X and 0."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "X", 0
+    # the name before may hold anything
+    state, parent = told.rpartition(")")[2].split()[:2]
+    return state, int(parent)
 
 
 def has_open(pid: int, folder: Path) -> bool:

@@ -16,7 +16,6 @@ from spark_rank.config import load_config
 from spark_rank.engine.store import Run
 from tests.cluster.data import SLOW_LEARNERS, write_config, write_ratings
 from tests.cluster.networks import Network, obstacle
-from tests.cluster.outputs import Bytes, names, table_bytes
 from tests.cluster.standalone import (
     NODES,
     Cluster,
@@ -27,8 +26,11 @@ from tests.cluster.standalone import (
     has_open,
     processes_below,
     send,
+    status_of,
 )
 from tests.cluster.submitting import Gateway
+from tests.faults.poisoned import PATH, failed_users, learned, poison_users, reasons
+from tests.outputs import Bytes, names, table_bytes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -78,6 +80,26 @@ class Work:
             return next(filter(caught, executors), None)
 
         send(eventually(look, "an executor that writes models", 60), signal.SIGKILL)
+
+    def kill_python_worker_in_a_task(self, cluster: Cluster) -> None:
+        """Wait until a Python worker learns users whose models its executor writes, and kill it."""
+        drafts = self.run / "_drafts" / "train"
+
+        def caught(worker: Daemon, pid: int) -> bool:
+            if status_of(pid)[0] != "R":
+                return False
+            # held, it cannot end the task between the look and the blow
+            send(pid, signal.SIGSTOP)
+            if any(has_open(executor, drafts) for executor in worker.executors()):
+                return True
+            send(pid, signal.SIGCONT)
+            return False
+
+        def look() -> int | None:
+            found = ((w, pid) for w in cluster.workers for pid in w.python_workers())
+            return next((pid for worker, pid in found if caught(worker, pid)), None)
+
+        send(eventually(look, "a Python worker that learns", 60), signal.SIGKILL)
 
     def is_published(self) -> bool:
         return "models" in names(self.run)
@@ -136,6 +158,42 @@ def test_an_executor_is_killed(gateway: Gateway, cluster: Cluster, work: Work) -
         said = submission.succeeds()
     assert "ExecutorLostFailure" in said
     work.check()
+
+
+@pytest.mark.fault(
+    "a Python worker of an executor is killed in the middle of a task, as by the out-of-memory "
+    "killer",
+    "Spark repeats the task, its users in processes of their own: the same bytes",
+)
+def test_a_python_worker_is_killed(gateway: Gateway, cluster: Cluster, work: Work) -> None:
+    with gateway.submitted(*work.command) as submission:
+        work.after_waves(1)
+        work.kill_python_worker_in_a_task(cluster)
+        said = submission.succeeds()
+    assert "Python worker exited unexpectedly" in said
+    # it was no user's fault
+    assert "failed by" not in said
+    work.check()
+
+
+@pytest.mark.fault(
+    "users on a cluster who end the Python worker that learns them, or ask for too much memory",
+    "Spark repeats the task, the users in processes of their own: each is a failed user; all "
+    "other rows as undisturbed",
+)
+def test_poisoned_users_are_failed_users(
+    gateway: Gateway, cluster: Cluster, work: Work, undisturbed: Path
+) -> None:
+    users, poison = poison_users(work.run)
+    conf = {"spark.executorEnv.PYTHONPATH": str(PATH), "spark.executorEnv.POISON": poison}
+    with gateway.submitted(*work.command, conf=conf) as submission:
+        said = submission.succeeds(500)
+    assert "Python worker exited unexpectedly" in said
+    # Spark's own second attempt was careful: no wave had to be made again
+    assert "[train: warning] a Python worker died" not in said
+    assert failed_users(work.run) == {(user, "slow"): why for user, why in reasons(users).items()}
+    whole = undisturbed / "runs" / "run_id=one"
+    assert learned(work.run, users, "slow") == learned(whole, users, "slow")
 
 
 @pytest.mark.fault(

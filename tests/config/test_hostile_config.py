@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import resource
 import string
 from collections.abc import Iterator
@@ -128,6 +129,9 @@ def test_a_run_id_is_a_name_and_no_path(tmp_path: Path, run_id: str) -> None:
     "sets",
     [
         ("train." + "x." * 50_000 + "y=1",),
+        ("experiment.settings" + ".a" * 5000 + "=1",),
+        ("experiment.settings" + ".a" * 5000 + "=",),
+        ("experiment.settings" + ".a" * 20 + "=" + "[" * 10 + "]" * 10,),
         ("input.columns=" + "[" * 5000,),
         ("input.columns=" + laughs("[x]", "[{}]"),),
         ("spark=5", "spark.spark.a=1"),
@@ -178,12 +182,64 @@ def test_what_is_shown_of_the_settings_holds_no_secret(tmp_path: Path) -> None:
     assert said == f"login {redaction.REDACTED} with {redaction.REDACTED} failed, -Dx=y"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.encryption.key",
+        "spark.hadoop.fs.s3a.server-side-encryption.key",
+        "spark.hadoop.fs.s3a.bucket.nightly.encryption.key",
+        "spark.hadoop.fs.gs.encryption.key",
+        "spark.hadoop.fs.azure.sas.container.account",
+        "spark.hadoop.fs.azure.sas.container.account.blob.core.windows.net",
+        "spark.hadoop.fs.azure.account.key.account.dfs.core.windows.net",
+        "spark.my-key",
+    ],
+)
+def test_keys_that_encrypt_and_sign_are_secrets(tmp_path: Path, name: str) -> None:
+    """Inside of longer settings too, such as the command line that an event log holds."""
+    options = f"spark.driver.extraJavaOptions=-D{name}={SECRET}"
+    for setting in (f"{name}={SECRET}", options):
+        assert SECRET not in to_yaml(load(tmp_path, "", spark=(setting,)))
+        assert SECRET not in redaction.redact(f"login {SECRET} failed")
+        redaction._remembered.clear()
+
+
+def test_settings_that_only_speak_of_keys_are_shown(tmp_path: Path) -> None:
+    given = {"spark.io.encryption.keySizeBits": "256", "spark.ssl.keyStore": "/etc/store.jks",
+             "spark.kubernetes.driver.label.keyboard": "qwerty",
+             "spark.hadoop.fs.sassy.name": "some"}  # fmt: skip
+    config = load(tmp_path, "", spark=tuple(f"{name}={value}" for name, value in given.items()))
+    assert yaml.safe_load(to_yaml(config))["spark"] == given
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["sv=2024&sig=%s", "password=%s", "x=1&X-Amz-Signature=%s&y=2", "X-Goog-Signature=%s",
+     "access_token=%s", "%%73ig=%s", "api_key=%s"],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["input.path", "input.titles", "features.given", "store"])
+def test_a_link_with_a_signature_is_refused_and_not_repeated(
+    tmp_path: Path, key: str, query: str
+) -> None:
+    link = "https://host/ratings.csv?" + query % "abcd1234"
+    message = refusal(tmp_path, "", f"{key}={link}")
+    assert "abcd1234" not in message
+
+
+@pytest.mark.parametrize(
+    "path", ["s3a://bucket/part-?.csv", "s3a://bucket/ye?r=2024/day=1", "/data/part-?/token=1"]
+)
+def test_signs_of_a_glob_are_no_query(tmp_path: Path, path: str) -> None:
+    assert load(tmp_path, "", f"input.path={path}").input.path == path
+
+
 def test_words_that_are_no_secrets_stay_as_they_are() -> None:
     redaction.remember({"spark.ssl.token.enabled": "true", "spark.token": "abc", "spark.a": "word"})
     assert redaction.redact("true abc word") == "true abc word"
 
 
-KEYS = [key for key, _, _ in describe(Config, ["", "input", "prepare", "features", "train"])]
+SECTIONS = [field.name for field in dataclasses.fields(Config)]
+KEYS = [key for key, _, _ in describe(Config, ["", *SECTIONS])]
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
     st.dates(), st.binary(max_size=5),

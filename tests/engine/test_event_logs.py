@@ -16,7 +16,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rank.engine.event_logs import event_log_settings, history_command, history_directory
+from spark_rank.engine.event_logs import (
+    check_age,
+    delete_event_logs,
+    event_log_settings,
+    history_command,
+    history_directory,
+)
 from spark_rank.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +69,47 @@ def test_where_the_history_is(tmp_path: Path) -> None:
     command, environment = history_command("file:/x", 18999)
     assert command[0].endswith("bin/spark-class")
     assert "-Dspark.history.ui.port=18999" in environment["SPARK_HISTORY_OPTS"]
+
+
+def event_log(store: Path, name: str, *ages: float) -> Path:
+    """Make a log of several files, by how many days ago each was written."""
+    folder = store / "event_logs" / name
+    folder.mkdir(parents=True)
+    for number, days in enumerate(ages):
+        part = folder / f"events_{number}_{name}"
+        part.write_text("{}")
+        os.utime(part, (time.time() - days * 86400,) * 2)
+    return folder
+
+
+def test_old_logs_are_deleted_and_those_that_are_written_to_stay(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    old = event_log(tmp_path, "eventlog_v2_local-1", 40.0, 31.0)
+    # it began long ago, and goes on
+    long = event_log(tmp_path, "eventlog_v2_local-2", 40.0, 0.0)
+    new = event_log(tmp_path, "eventlog_v2_local-3", 29.0)
+    assert delete_event_logs(spark, str(tmp_path), 30.0) == [old.name]
+    assert (old.exists(), long.exists(), new.exists()) == (False, True, True)
+    assert delete_event_logs(spark, str(tmp_path), 30.0) == []
+    assert delete_event_logs(spark, str(tmp_path / "none"), 30.0) == []
+
+
+def test_a_link_among_the_logs_is_not_followed(spark: SparkSession, tmp_path: Path) -> None:
+    other = event_log(tmp_path / "other", "of_others", 50.0)
+    (tmp_path / "event_logs").mkdir()
+    (tmp_path / "event_logs" / "link").symlink_to(other)
+    assert delete_event_logs(spark, str(tmp_path), 30.0) == ["link"]
+    assert list(other.iterdir())
+
+
+@pytest.mark.parametrize("days", [0.0, -1.0, float("nan"), float("inf")])
+def test_logs_of_today_and_of_others_are_not_deleted(days: float) -> None:
+    with pytest.raises(ConfigError, match="1 to 100,000 days"):
+        check_age(days, {})
+    with pytest.raises(ConfigError, match="other programs may share"):
+        check_age(30.0, {"spark.eventLog.dir": "hdfs:///logs"})
+    assert check_age(1.0, {}) == 1.0
 
 
 def free_port() -> int:

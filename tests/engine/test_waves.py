@@ -25,6 +25,7 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.waves import Wave, plan_waves, write_in_waves
 from spark_rank.errors import RunHeldError
+from spark_rank.events import process_log
 
 PLAN = [(0, 1), (2,), (3, 4)]
 EXPECTED = [(f"u{number}", number) for number in range(50)]
@@ -153,8 +154,10 @@ def test_a_wave_that_workers_died_of_is_made_by_who_isolates(
 
 
 def test_saved_waves_are_not_made_again(
-    run: Run, make_config: MakeConfig, capsys: pytest.CaptureFixture[str]
-) -> None:
+    run: Run, make_config: MakeConfig, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(process_log(), "form", "json")
     table, config = Table(), make_config()
     with dying_at(run, "seal"), pytest.raises(Killed):
         run_stage(table.stage, config, run.spark, run)
@@ -166,7 +169,10 @@ def test_saved_waves_are_not_made_again(
     (waves / "00002.json").unlink()
     assert_finished(run, table, config)
     assert table.made == {0: 2, 1: 1, 2: 2}
-    assert "[waving] 1 of 3 waves are there already" in capsys.readouterr().err
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (there,) = [line for line in told if line["event"] == "waves_there"]
+    assert there["message"] == "1 of 3 waves are there already"
+    assert (there["stage"], there["saved"], there["waves"]) == ("waving", 1, 3)
 
 
 def test_a_saved_wave_that_lost_its_content_is_made_again(

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.faults.driver import CHECKOUT, Driver, Tables, rows
+from tests.faults.poisoned import PATH, failed_users, learned, poison_users, reasons
 
 # several commands, each with a bound of its own
 pytestmark = pytest.mark.timeout(3000)
-POISON = CHECKOUT / "tests" / "faults" / "poison"
 GRIDS = (
     "train.learners=[{name: curved, params: {kernel: rbf}, grid: {C: [1, 10]}}]", "tune.users=120",
     "ensemble={in_pipeline: true, groups: 2, learners: [{n_members: 3}]}",
 )  # fmt: skip
-WAYS = ("segmentation fault", "exit", "killed", "too much memory")
-REASONS = ("crashed", "crashed", "crashed", "out_of_memory")
 
 
 def poison(run: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the users to poison and how, and the environment in which they end their worker."""
-    blocks = duckdb.sql(
-        f"select user_id, ratings[:n_train] from '{run}/blocks/**/*.parquet' where n_train > 7 "
-        "order by hash(user_id)"
-    ).fetchall()
-    chosen = dict(zip(WAYS, blocks, strict=False))
-    spec = json.dumps([[how, ratings] for how, (_, ratings) in chosen.items()])
-    environment = {"PYTHONPATH": f"{POISON}:{CHECKOUT}", "POISON": spec}
-    return {user: how for how, (user, _) in chosen.items()}, environment
-
-
-def learned(run: Path, without: Mapping[str, str]) -> list[tuple[object, ...]]:
-    """Return all model rows but the poisoned learner's of the poisoned users."""
-    return [
-        row for row in rows(run / "models", "user_id, learner, * exclude (run_id)")
-        if not (row[0] in without and row[1] == "curved")
-    ]  # fmt: skip
+    users, poison = poison_users(run)
+    return users, {"PYTHONPATH": f"{PATH}:{CHECKOUT}", "POISON": poison}
 
 
 @pytest.mark.slow
@@ -56,17 +37,15 @@ def test_a_user_who_crashes_is_a_row(undisturbed: Driver, expected: Tables) -> N
     assert "a Python worker died" in said
     assert "curved: 3 users failed by crashed, user" in said
     assert "spark_rank/cli.py" not in said
-    found = rows(run / "models", "user_id, status, reason, learner")
-    failed = {row[0]: row[2] for row in found if row[1] == "failed"}
-    assert failed == {user: REASONS[WAYS.index(how)] for user, how in users.items()}
-    assert {row[3] for row in found if row[1] == "failed"} == {"curved"}
-    assert learned(run, users) == learned(undisturbed.run("undisturbed"), users)
+    assert failed_users(run) == {(user, "curved"): why for user, why in reasons(users).items()}
+    whole = undisturbed.run("undisturbed")
+    assert learned(run, users, "curved") == learned(whole, users, "curved")
     lists = [
         rows(root / "recommendations", "user_id, source, * exclude (run_id)")
-        for root in (undisturbed.run("undisturbed"), run)
+        for root in (whole, run)
     ]
-    whole, poisoned = ([row for row in found if row[0] not in users] for found in lists)
-    assert poisoned == whole
+    healthy, others = ([row for row in found if row[0] not in users] for found in lists)
+    assert others == healthy
     # a list without a model is that of the item offset
     assert {row[1] for row in lists[1] if row[0] in users} == {"item_offset"}
     assert {row[0] for row in lists[1]} == {row[0] for row in lists[0]}
@@ -87,8 +66,10 @@ def test_a_second_attempt_isolates_users(undisturbed: Driver, tmp_path: Path) ->
     said = driver.finish("undisturbed", *again, command="train", environment=environment)
     assert "[train: warning] a Python worker died" not in said
     assert "curved: 3 users failed by crashed, user" in said
-    run = driver.run("undisturbed")
-    assert learned(run, users) == learned(undisturbed.run("undisturbed"), users)
+    found, expected = (
+        learned(d.run("undisturbed"), users, "curved") for d in (driver, undisturbed)
+    )
+    assert found == expected
 
 
 @pytest.mark.slow
@@ -126,7 +107,7 @@ def test_tuning_and_ensembles_go_on_without_them(undisturbed: Driver, expected: 
         for run in ("grids", "grids-poisoned")
     ]  # fmt: skip
     failed = {user: row[2] for user, row in ensembles[1].items() if row[1] == "failed"}
-    assert failed == {user: REASONS[WAYS.index(how)] for user, how in users.items()}
+    assert failed == reasons(users)
     whole, poisoned = (
         {user: row for user, row in found.items() if user not in users} for found in ensembles
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spark_rank.learners import OAP, MPRank
+from spark_rank.learners import OAP, MPRank, SVRank
 
 _poisoned = {tuple(ratings): how for how, ratings in json.loads(os.environ["POISON"])}
 
@@ -52,5 +52,6 @@ def _poisoned_way(learn: Any) -> Any:
 
 # whole models, all values of C at once, members of an ensemble
 MPRank.fit = _poisoned_way(MPRank.fit)  # type: ignore[method-assign]
+SVRank.fit = _poisoned_way(SVRank.fit)  # type: ignore[method-assign]
 MPRank.path = classmethod(_poisoned_way(MPRank.path.__func__))  # type: ignore[assignment,attr-defined]
 OAP.train_members = _poisoned_way(OAP.train_members)  # type: ignore[method-assign]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 Bytes = dict[str, Counter[str]]
+# what tells how long something took, where and when, and the names of Spark's files
+TOLD_OF_THE_RUN = ["manifest", "report", "run_metrics"]
+DECIDED = ("fingerprint", "upstream", "inputs", "settings", "seed", "message", "tables", "versions")
 
 
 def names(run: Path) -> list[str]:
@@ -46,3 +52,25 @@ def parquet_bytes(path: Path) -> bytes:
 def differences(run: Path, other: Path, tables: list[str]) -> list[str]:
     """Return the tables that are not the same, byte by byte."""
     return [name for name in tables if table_bytes(run / name) != table_bytes(other / name)]
+
+
+def records(run: Path) -> dict[str, dict[str, Any]]:
+    """Return the manifest, without what may differ."""
+    found = {path.stem: json.loads(path.read_text()) for path in run.glob("manifest/*.json")}
+    # the page is told by its place
+    found["report"]["message"] = ""
+    return {stage: {key: record[key] for key in DECIDED} for stage, record in found.items()}
+
+
+def page(run: Path) -> str:
+    """Return the report without how long the stages took, and when."""
+    text = (run / "report" / "report.html").read_text()
+    shown, pictures = re.subn(
+        r'<figure><svg role="img" aria-label="Seconds by stage.*?</figure>', "", text, flags=re.S
+    )
+    shown, rows = re.subn(
+        r'<td>[\d.]+</td><td>\d+ %</td><td class="text">20[\dT:+-]+</td>', "", shown
+    )
+    # the page cannot tell of itself
+    assert (pictures, rows) == (1, len([*run.glob("manifest/*.json")]) - 1)
+    return shown
