@@ -173,8 +173,7 @@ def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
     no_file_holds_the_secret(tmp_path / "store")
     wrong = spark_rank("ingest", "--set", store, "run_id=b", "input.path=nothing.here")
     assert wrong.returncode == 2
-    assert "[ingest] ..." in wrong.stderr
-    assert "input.path: nothing.here: no such file" in wrong.stderr
+    assert "\nspark-rank: input.path: nothing.here: no such file" in wrong.stderr
     assert "Traceback" not in wrong.stderr
 
 

@@ -167,14 +167,19 @@ def status_of(pid: int) -> tuple[str, int]:
     return state, int(parent)
 
 
-def has_open(pid: int, folder: Path) -> bool:
-    """Tell whether a process has a file open below a folder."""
+def open_below(pid: int, folder: Path) -> set[str]:
+    """Return the files below a folder that a process has open."""
+    found = set()
     with suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                if os.readlink(descriptor).startswith(f"{folder}/"):
-                    return True
-    return False
+                found.add(os.readlink(descriptor))
+    return {path for path in found if path.startswith(f"{folder}/")}
+
+
+def has_open(pid: int, folder: Path) -> bool:
+    """Tell whether a process has a file open below a folder."""
+    return bool(open_below(pid, folder))
 
 
 def send(pid: int, how: signal.Signals) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.cluster.standalone import (
     eventually,
     folder_of,
     has_open,
+    open_below,
     processes_below,
     send,
     status_of,
@@ -85,12 +87,18 @@ class Work:
         """Wait until a Python worker learns users whose models its executor writes, and kill it."""
         drafts = self.run / "_drafts" / "train"
 
+        def written(worker: Daemon) -> set[str]:
+            return {path for pid in worker.executors() for path in open_below(pid, drafts)}
+
         def caught(worker: Daemon, pid: int) -> bool:
+            # one that waits for work does not compute
             if status_of(pid)[0] != "R":
                 return False
-            # held, it cannot end the task between the look and the blow
             send(pid, signal.SIGSTOP)
-            if any(has_open(executor, drafts) for executor in worker.executors()):
+            begun = written(worker)
+            # of one that had just handed over its last rows, the executor closes the file
+            time.sleep(2)
+            if begun & written(worker):
                 return True
             send(pid, signal.SIGCONT)
             return False
@@ -99,7 +107,7 @@ class Work:
             found = ((w, pid) for w in cluster.workers for pid in w.python_workers())
             return next((pid for worker, pid in found if caught(worker, pid)), None)
 
-        send(eventually(look, "a Python worker that learns", 60), signal.SIGKILL)
+        send(eventually(look, "a Python worker that learns", 120), signal.SIGKILL)
 
     def is_published(self) -> bool:
         return "models" in names(self.run)
@@ -165,11 +173,12 @@ def test_an_executor_is_killed(gateway: Gateway, cluster: Cluster, work: Work) -
     "killer",
     "Spark repeats the task, its users in processes of their own: the same bytes",
 )
+@pytest.mark.timeout(900)
 def test_a_python_worker_is_killed(gateway: Gateway, cluster: Cluster, work: Work) -> None:
     with gateway.submitted(*work.command) as submission:
         work.after_waves(1)
         work.kill_python_worker_in_a_task(cluster)
-        said = submission.succeeds()
+        said = submission.succeeds(500)
     assert "Python worker exited unexpectedly" in said
     # it was no user's fault
     assert "failed by" not in said
@@ -181,13 +190,14 @@ def test_a_python_worker_is_killed(gateway: Gateway, cluster: Cluster, work: Wor
     "Spark repeats the task, the users in processes of their own: each is a failed user; all "
     "other rows as undisturbed",
 )
+@pytest.mark.timeout(1200)
 def test_poisoned_users_are_failed_users(
     gateway: Gateway, cluster: Cluster, work: Work, undisturbed: Path
 ) -> None:
     users, poison = poison_users(work.run)
     conf = {"spark.executorEnv.PYTHONPATH": str(PATH), "spark.executorEnv.POISON": poison}
     with gateway.submitted(*work.command, conf=conf) as submission:
-        said = submission.succeeds(500)
+        said = submission.succeeds(900)
     assert "Python worker exited unexpectedly" in said
     # Spark's own second attempt was careful: no wave had to be made again
     assert "[train: warning] a Python worker died" not in said
