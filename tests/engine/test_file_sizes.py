@@ -20,7 +20,7 @@ from spark_rank.engine.runner import run_stage
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.waves import Wave, write_in_waves
-from tests.cluster.outputs import parquet_bytes
+from tests.outputs import parquet_bytes
 
 MB = 2**20
 USERS_COUNT = 4_000
