@@ -21,7 +21,8 @@ SEQUENCE: dict[str, Any] = {"sequence": "s.parquet", "user": None}
 
 
 def point(learner: str, number: int, loss: float, samples: int = 3) -> dict[str, Any]:
-    return {"learner": learner, "round": number, "samples": samples, "online_loss": loss}
+    return {"learner": learner, "round": number, "samples": samples, "online_loss": loss,
+            "ci_low": loss - 0.25, "ci_high": loss + 0.25}  # fmt: skip
 
 
 CURVE = [point("prank", 2, 1.0), point("prank", 1, 2.0), point("mine", 1, 1.5),
