@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
@@ -119,16 +118,9 @@ class Learner:
                     f"{name} was {begun_with!r} when learning began: call fit to start anew"
                 )
 
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
+    def _unchanged_by_failure(self) -> _UnchangedByFailure:
         """Leave the learner as it was before, if what is done inside raises."""
-        before = vars(self).copy()
-        try:
-            yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        return _UnchangedByFailure(vars(self))
 
     def _learned(self, name: str) -> Any:
         if not hasattr(self, name):
@@ -138,6 +130,23 @@ class Learner:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({inside})"
+
+
+class _UnchangedByFailure:
+    """A generator would do the same, in four times the time; this is entered for every user."""
+
+    __slots__ = ("attributes", "before")
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self.attributes = attributes
+
+    def __enter__(self) -> None:
+        self.before = self.attributes.copy()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.attributes.clear()
+            self.attributes.update(self.before)
 
 
 def _given(params: dict[str, Any], name: str) -> Any:
@@ -181,6 +190,12 @@ def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
     raise InvalidDataError(f"{name} must be an array of real numbers, with rows of one length")
 
 
+def _all_finite(values: FloatArray) -> bool:
+    """Return whether there is no NaN or infinity: by a sum of squares, where that is finite."""
+    flat = values.reshape(-1)
+    return math.isfinite(flat @ flat) or bool(np.isfinite(values).all())
+
+
 def check_features(
     X: ArrayLike, n_features: int | None = None, *, finite: bool = True
 ) -> FloatArray:
@@ -198,7 +213,7 @@ def check_features(
         raise InvalidDataError(
             f"X has {features.shape[1]} features, the learner was fitted on {n_features}"
         )
-    if finite and not np.isfinite(features).all():
+    if finite and not _all_finite(features):
         raise InvalidDataError("X holds NaN or infinity: fill or drop those entries first")
     return features
 
@@ -213,7 +228,7 @@ def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
         )
     if n_examples == 0:
         raise InvalidDataError("no examples: at least one is needed to learn")
-    if not np.isfinite(targets).all():
+    if not _all_finite(targets):
         raise InvalidDataError(f"{name} holds NaN or infinity: drop those examples first")
     return targets
 

@@ -60,8 +60,7 @@ class Kernel:
         """
         if not self._is_gaussian:
             return self(X, X)
-        rows = _plain(X)
-        _, points = self._near(rows, rows)
+        _, points = self._near(X, X)
         gram = np.empty((len(X), len(X)))
         lower_gaussian(_plain(points.rows), points.halves, *self._constants(), gram)
         return gram
@@ -70,7 +69,7 @@ class Kernel:
         """Return ``Σ_j α_j K(a, b_j)`` for every row a of A."""
         if not self._is_gaussian:
             return np.asarray(self(A, B) @ alpha)
-        left, right = self._near(_plain(A), _plain(B))
+        left, right = self._near(A, B)
         sums = np.empty(len(A))
         gaussian_sums(
             _plain(left.rows), _plain(right.rows), left.halves, right.halves, *self._constants(),
@@ -124,7 +123,8 @@ def scale_gamma(X: FloatArray) -> float:
     if X.size == 0:
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = X.shape[1] * float(X.var())
+        away = (X - X.sum() / X.size).reshape(-1)
+    spread = X.shape[1] * (float(away @ away) / X.size)  # half the time of X.var()
     if not math.isfinite(spread):
         raise NumericFailureError("the variance of X overflowed: scale the features down")
     return 1.0 / spread if spread >= _SMALLEST else 1.0

@@ -56,8 +56,8 @@ def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatA
     read, and it is overwritten. O(m³); from a few hundred examples on O(m²) a step of conjugate
     gradients, of which a ridge that grows with m needs a dozen.
     """
-    _check_finite(gram)
     if len(y) >= _MANY:
+        _check_finite(gram)
         found = _solve_by_steps(gram, y, ridge)
         if found is not None:
             return found
