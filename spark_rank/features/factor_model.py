@@ -44,13 +44,20 @@ _START_FACTORS = 0.0125
 _ROUNDING = 1e-6
 # ridge of the regression of users on the items they chose, in users' worth of evidence
 _CHOICE_RIDGE = 20.0
+# more ratings than so many are left out of the first rounds, which only find the way: the share
+# of all rounds that are taken with the first users, on as many ratings as this
+_BEGIN_WITH = 2_000_000
+_BEGINNING = 2 / 3
 # what the second moments of users may take
 _MOMENT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
 class SampledRatings:
-    """Training ratings of a sample of users, user by user: user u owns ends[u] to ends[u + 1]."""
+    """Training ratings of a sample of users, user by user: user u owns ends[u] to ends[u + 1].
+
+    Users are in no order that ratings know of, so that the first ones are a sample, too.
+    """
 
     items: NDArray[np.int32]
     ratings: FloatArray
@@ -61,6 +68,14 @@ class SampledRatings:
     def n_users(self) -> int:
         """Return the number of users."""
         return len(self.ends) - 1
+
+    def beginning(self, ratings: int) -> SampledRatings:
+        """Return the first users with at most so many ratings together; one at least."""
+        users = max(int(np.searchsorted(self.ends, ratings, side="right")) - 1, 1)
+        last = self.ends[users]
+        return replace(
+            self, items=self.items[:last], ratings=self.ratings[:last], ends=self.ends[: users + 1]
+        )
 
     def users(self) -> NDArray[np.int32]:
         """Return the user of every rating."""
@@ -115,8 +130,12 @@ def fit_factor_model(
     rounds: int,
     seed: int,
     progress: Callable[[int, float], None] | None = None,
+    begin_with: int = _BEGIN_WITH,
 ) -> FactorModel:
     """Estimate the model in `rounds` rounds of EM, each O(ratings · rank² + users · rank³).
+
+    Two thirds of the rounds see the first users only, with at most `begin_with` ratings, where
+    there are more of them: what they find is where all ratings begin.
 
     The result depends on the data and the seed alone, not on the number of threads, and the unit
     of the ratings is only a unit. Items without a rating get bias 0 and zero factors. Ratings that
@@ -134,8 +153,13 @@ def fit_factor_model(
     path = []
     # sums of BLAS depend on how many threads share them
     with threadpool_limits(1, user_api="blas"):
-        estimate = _Estimate(replace(data, ratings=data.ratings / unit), rank, seed)
+        scaled = replace(data, ratings=data.ratings / unit)
+        first_rounds = round(_BEGINNING * rounds) if len(data.ratings) > begin_with else 0
+        seen = scaled.beginning(begin_with) if first_rounds else scaled
+        estimate = _Estimate(seen, rank, seed)
         for number in range(rounds):
+            if number == first_rounds and seen is not scaled:
+                estimate = _Estimate(scaled, rank, seed).going_on_from(estimate)
             estimate.update_users()
             estimate.update_choice()
             estimate.update_items()
@@ -184,6 +208,18 @@ class _Estimate:
         self.weights = np.zeros((data.n_users, self.width))
         self.weight_moments = np.zeros((data.n_users, len(self.rows)), dtype=np.float32)
         self.choice = np.zeros((data.n_items + 2, self.width))
+
+    def going_on_from(self, other: _Estimate) -> _Estimate:
+        """Take over what the estimate of other users has found out about items and priors.
+
+        Of an item that they have not rated it knows the prior, which is what to begin with.
+        """
+        for name in ("bias", "factors", "factor_moments", "bias_together", "covariance",
+                     "item_prior", "noise", "choice"):  # fmt: skip
+            setattr(self, name, getattr(other, name))
+        seen = self.chosen @ self.choice[:-2] + self.log_sizes[:, None] * self.choice[-1]
+        self.prior_means = seen + self.choice[-2]
+        return self
 
     def _sort_by_item(self, counts: IntArray) -> None:
         order = np.argsort(self.data.items, kind="stable")
@@ -344,13 +380,16 @@ def _fill_posteriors(
 
 @njit(cache=True)
 def _add_rows(rows: Any, chosen: Any, sums: Any) -> None:
-    """Add up the chosen rows, four at a time: as many are waited for from memory at once."""
+    """Add up the chosen rows, four at a time: as many are waited for from memory at once.
+
+    The four are added as they are, in single precision; their sum is as exact as one of them.
+    """
     whole = len(chosen) - len(chosen) % 4
     for k in range(0, whole, 4):
         a, b = rows[chosen[k]], rows[chosen[k + 1]]
         c, d = rows[chosen[k + 2]], rows[chosen[k + 3]]
         for p in range(len(sums)):
-            sums[p] += (np.float64(a[p]) + np.float64(b[p])) + (np.float64(c[p]) + np.float64(d[p]))
+            sums[p] += np.float64((a[p] + b[p]) + (c[p] + d[p]))
     for k in range(whole, len(chosen)):
         a = rows[chosen[k]]
         for p in range(len(sums)):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from spark_rank.errors import InputDataError
@@ -68,6 +69,14 @@ def posterior_mean(model: FactorModel, S: Array, m: Array, items: Array, ratings
     return np.linalg.solve(precision + Z.T @ Z / model.noise, right)
 
 
+def triples_of(data: SampledRatings, mean: float) -> list[tuple[int, int, float]]:
+    return [
+        (user, int(data.items[place]), data.ratings[place] - mean)
+        for user in range(data.n_users)
+        for place in range(data.ends[user], data.ends[user + 1])
+    ]
+
+
 # --- the naive twin ------------------------------------------------------------------------
 
 
@@ -90,11 +99,7 @@ class Twin:
         self.item_prior = np.diag([0.25 * data.ratings.var()] + [0.0125] * (d - 1))
         self.item_free = np.array([0, *range(2, d + 1)])
         self.user_free = np.arange(1, d + 1)
-        self.triples = [
-            (user, int(data.items[place]), data.ratings[place] - self.mean)
-            for user in range(data.n_users)
-            for place in range(data.ends[user], data.ends[user + 1])
-        ]
+        self.triples = triples_of(data, self.mean)
 
     def run(self, rounds: int) -> None:
         for _ in range(rounds):
@@ -109,19 +114,25 @@ class Twin:
             self.c[user] = [1.0, *mean]
             self.c_cov[user][1:, 1:] = cov
 
-    def choices(self) -> None:
+    def chosen(self, data: SampledRatings) -> Array:
         seen = []
-        for user in range(self.data.n_users):
-            items = self.data.items[of_user(self.data, user)]
+        for user in range(data.n_users):
+            items = data.items[of_user(data, user)]
             n = max(len(items), 1)
             total = np.zeros(self.a.shape[1])
             for item in items:
                 total += self.a[item] / np.sqrt(n)
             seen.append([*total, np.log(n)])
-        x = StandardScaler().fit_transform(np.array(seen))
+        return np.array(seen)
+
+    def choices(self) -> None:
         w = self.c[:, 1:]
-        ridge = Ridge(alpha=20.0, fit_intercept=False, solver="cholesky").fit(x, w)
-        self.m = ridge.predict(x).reshape(w.shape)  # scikit-learn drops an axis of length 1
+        plain_ridge = Ridge(alpha=20.0, fit_intercept=False, solver="cholesky")
+        chosen = self.chosen(self.data)
+        regression = make_pipeline(StandardScaler(), plain_ridge).fit(chosen, w)
+        # scikit-learn drops an axis of length 1
+        self.m = regression.predict(chosen).reshape(w.shape)
+        self.regression, self.regressed_on = regression, self.a.copy()
         spreads = [
             self.c_cov[user][1:, 1:] + np.outer(w[user] - self.m[user], w[user] - self.m[user])
             for user in range(self.data.n_users)
@@ -130,6 +141,7 @@ class Twin:
 
     def items(self) -> None:
         rated = sorted({i for _, i, _ in self.triples})
+        self.prior_in_use = self.item_prior
         moments = []
         for item in rated:
             pairs = [(self.c[u], self.c_cov[u], t) for u, i, t in self.triples if i == item]
@@ -146,6 +158,20 @@ class Twin:
             C = self.c_cov[u] + np.outer(self.c[u], self.c[u])
             misfits.append(t**2 - 2 * t * self.a[i] @ self.c[u] + np.trace(A @ C))
         self.noise = float(np.mean(misfits))
+
+    def go_on_with(self, data: SampledRatings, mean: float) -> None:
+        """See the ratings of other users from now on: an item without any so far is its prior."""
+        unrated = np.bincount(self.data.items, minlength=data.n_items) == 0
+        self.a_cov[np.ix_(unrated, self.item_free, self.item_free)] = self.prior_in_use
+        # the last regression was on the items as they were before their own update
+        self.a, latest = self.regressed_on, self.a
+        expected = self.regression.predict(self.chosen(data))
+        width = self.c.shape[1]
+        self.a, self.m = latest, expected.reshape(data.n_users, width - 1)
+        self.data, self.mean = data, mean
+        self.c = np.zeros((data.n_users, width))
+        self.c_cov = np.zeros((data.n_users, width, width))
+        self.triples = triples_of(data, mean)
 
     def posterior(
         self, pairs: list[Any], prior: Array, at: Array, free: Array, one: int
@@ -169,7 +195,11 @@ def test_rounds_of_em_are_those_of_the_naive_twin(
 ) -> None:
     twin = Twin(data, fit_factor_model(data, rank=rank, rounds=0, seed=5))
     twin.run(rounds)
-    model = fit_factor_model(data, rank=rank, rounds=rounds, seed=5)
+    assert_twins(twin, fit_factor_model(data, rank=rank, rounds=rounds, seed=5))
+
+
+def assert_twins(twin: Twin, model: FactorModel) -> None:
+    data = twin.data
     close = {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_allclose(model.bias, twin.a[:, 0], **close)
     np.testing.assert_allclose(model.factors, twin.a[:, 1:], **close)
@@ -179,6 +209,30 @@ def test_rounds_of_em_are_those_of_the_naive_twin(
     for user in range(data.n_users):
         mean = prior_mean(model.choice, data.items[of_user(data, user)])
         np.testing.assert_allclose(mean, twin.m[user], **close)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_the_first_rounds_are_those_of_the_first_users(rank: int) -> None:
+    data = tiny([3, 1, 2, 4, 0, 3, 6, 1, 13, 0, 4, 9, 2, 7])
+    few = data.beginning(14)
+    assert few.n_users == 6
+    assert set(few.items) < set(data.items), "an item that only later users have rated"
+    whole = fit_factor_model(data, rank=rank, rounds=0, seed=5)
+    twin = Twin(few, fit_factor_model(few, rank=rank, rounds=0, seed=5))
+    # the unit is that of all ratings, and so are the priors to start with
+    twin.S, twin.noise = whole.covariance, whole.noise
+    twin.item_prior[0, 0] = 0.25 * data.ratings.var()
+    twin.run(4)
+    twin.go_on_with(data, whole.mean)
+    twin.run(2)
+    assert_twins(twin, fit_factor_model(data, rank=rank, rounds=6, seed=5, begin_with=14))
+
+
+@pytest.mark.parametrize(("ratings", "users"), [(0, 1), (6, 1), (7, 2), (19, 2), (20, 4), (99, 12)])
+def test_a_beginning_is_of_whole_users(ratings: int, users: int) -> None:
+    few = MIXED.beginning(ratings)
+    assert few.n_users == users
+    assert len(few.items) == len(few.ratings) == few.ends[-1] == MIXED.ends[users]
 
 
 def test_the_start_is_the_mean_and_shrunken_biases() -> None:
