@@ -67,6 +67,14 @@ def test_csv_with_header_quotes_and_bad_rows(spark: SparkSession, tmp_path: Path
     ]  # fmt: skip
 
 
+def test_the_header_of_a_joined_csv_is_no_rating_wherever_it_stands(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    part = "user,item,rating\nu,i,3\n"
+    rows = parse(spark, write(tmp_path, part + part + "user,item,stars\n"), format="csv")
+    assert [row[-1] for row in rows] == [None, None, "unreadable_rating"]
+
+
 def test_csv_columns_by_name_and_other_delimiters(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path, "stars;when;who;what\n3;5;u;i\n")
     columns = {"user": "who", "item": "what", "rating": "stars", "timestamp": "when"}
