@@ -17,6 +17,7 @@ from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages import pipeline
 from tests.fault_table import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401
+from tests.generated import generated_run
 
 # no deadline: the first call of a compiled kernel compiles it; in CI the same examples every time
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
@@ -83,7 +84,10 @@ def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Confi
         small = "synthesize: {users: 60, items: 80, median_ratings: 20}\n"
         # lists only where a test looks at them: every stage takes seconds
         brief = "features: {kind: panel, panel_size: 10}\nrecommend: {in_pipeline: false}\n"
-        path.write_text((yaml or small) + brief)
+        text = (yaml or small) + brief
+        if "prepare:" not in text:
+            text += "prepare: {buckets: 4}\n"  # each is a task of most stages
+        path.write_text(text)
         return load_config(path, [f"store={folder / 'store'}", *sets])
 
     return make
@@ -94,7 +98,7 @@ def run_pipeline(spark: SparkSession) -> Callable[..., Run]:
     """Run the stages of a configuration, but those it may do without, in the shared session."""
 
     def execute(config: Config, *, without: Collection[str] = ()) -> Run:
-        run = Run(spark, config.store, config.run_id)
+        run = generated_run(spark, config)
         stages = [stage for stage in pipeline(config) if stage.name not in without]
         run_stages(stages, config, spark, run)
         return run

@@ -79,7 +79,7 @@ def test_netflix_directory_and_a_file_without_its_movie(
     assert found[5] == ("1", None, 3.0, DAY, "missing_item")
 
 
-@pytest.mark.parametrize("split", [7, 64, 1000])
+@pytest.mark.parametrize("split", [pytest.param(7, marks=pytest.mark.slow), 64, 1000])
 def test_movies_may_lie_across_many_splits(spark: SparkSession, tmp_path: Path, split: int) -> None:
     expected = []
     files = []

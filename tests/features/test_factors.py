@@ -17,6 +17,7 @@ from spark_rank.errors import InputDataError
 from spark_rank.features.factor_model import SampledRatings, most_users
 from spark_rank.features.factors import sample_users
 from spark_rank.stages import STAGES, pipeline
+from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
 SMALL = "features={kind: factors, rank: 4, rounds: 6}"
@@ -91,7 +92,7 @@ def test_a_share_takes_about_so_many_users_and_a_budget_lowers_it(spark: SparkSe
 
 def test_an_empty_sample_is_named(make_config: MakeConfig, spark: SparkSession) -> None:
     config = make_config(SMALL, "features.user_share=1.0e-9")
-    run = Run(spark, config.store, config.run_id)
+    run = generated_run(spark, config)
     with pytest.raises(InputDataError, match=r"raise features\.user_share"):
         run_stages(pipeline(config)[:4], config, spark, run)
 
@@ -115,7 +116,7 @@ def test_the_partitioning_changes_no_feature_byte(
 ) -> None:
     more = "synthesize={users: 300, items: 80, median_ratings: 25}"
     config = make_config(SMALL, more, f"prepare.buckets={partitions}")
-    run = Run(spark, config.store, config.run_id)
+    run = generated_run(spark, config)
     with runtime_setting(spark, "spark.sql.shuffle.partitions", str(partitions)):
         stages = [STAGES[name] for name in ("synthesize", "ingest", "prepare", "features")]
         run_stages(stages, config, spark, run)

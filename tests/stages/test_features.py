@@ -29,6 +29,7 @@ from spark_rank.learners import MPRank
 from spark_rank.stages import STAGES
 from spark_rank.stages.features import _DECIDING, features
 from spark_rank.stages.given_features import given_features
+from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ REFERENCE = "features={kind: reference, reference_size: 8, reference_min: 12, re
 
 
 def run_until(spark: SparkSession, config: Config, last: str) -> Run:
-    run = Run(spark, config.store, config.run_id)
+    run = generated_run(spark, config)
     first = "ingest" if config.input.path else "synthesize"
     names = [name for name in STAGES if name != "tune"]
     chosen = names[names.index(first) : names.index(last) + 1]

@@ -35,6 +35,7 @@ from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.stages import STAGES
+from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
 DAY = 86_400
@@ -77,22 +78,23 @@ def write(folder: Path, text: str, name: str = "in.csv") -> Path:
     return path
 
 
-@pytest.mark.parametrize("split", ["134217728", "3000"])
+def generated(spark: SparkSession, make_config: MakeConfig, written: str) -> Run:
+    config = make_config("synthesize.users=25", f"synthesize.format={written}")
+    return generated_run(spark, config, last="ingest")
+
+
+@pytest.mark.parametrize("split", [pytest.param("134217728", marks=pytest.mark.slow), "3000"])
 def test_generated_ratings_survive_netflix_text(
     spark: SparkSession, make_config: MakeConfig, split: str
 ) -> None:
-    made = {}
     with runtime_setting(spark, "spark.sql.files.maxPartitionBytes", split):
-        for name in ("netflix", "parquet"):
-            config = make_config("synthesize.users=25", f"synthesize.format={name}")
-            made[name] = Run(spark, config.store, config.run_id)
-            run_stages([STAGES["synthesize"], STAGES["ingest"]], config, spark, made[name])
+        run = generated(spark, make_config, "netflix")
     expected = sorted(
         (row["user"], row["item"], row["rating"], row["timestamp"] // DAY * DAY)
-        for row in made["parquet"].read(SYNTHETIC).collect()
+        for row in generated(spark, make_config, "parquet").read(SYNTHETIC).collect()
     )
-    assert sorted(tuple(row) for row in with_ids(made["netflix"]).collect()) == expected
-    assert facts(made["netflix"])["quarantined_by_reason"] == {}
+    assert sorted(tuple(row) for row in with_ids(run).collect()) == expected
+    assert facts(run)["quarantined_by_reason"] == {}
 
 
 @pytest.mark.parametrize("name", ["movielens-csv", "movielens-dat"])
@@ -101,9 +103,7 @@ def test_generated_ratings_survive_movielens_text(
 ) -> None:
     tables = []
     for written in (name, "parquet"):
-        config = make_config("synthesize.users=25", f"synthesize.format={written}")
-        run = Run(spark, config.store, config.run_id)
-        run_stages([STAGES["synthesize"], STAGES["ingest"]], config, spark, run)
+        run = generated(spark, make_config, written)
         tables.append(sorted(tuple(row) for row in with_ids(run).collect()))
     assert tables[0] == tables[1]
 

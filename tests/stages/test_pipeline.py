@@ -420,13 +420,13 @@ def test_a_hidden_file_is_named(
 
 def test_each_bucket_of_blocks_is_one_file(finished: Run) -> None:
     folders = list(Path(local(finished, "blocks")).glob("bucket=*"))
-    assert len(folders) > 8
+    assert len(folders) == 4
     assert all(len(list(folder.glob("*.parquet"))) == 1 for folder in folders)
 
 
 def test_training_has_a_task_per_bucket(finished: Run) -> None:
-    # 16 buckets on two cores; each task writes a file
-    assert len(list(Path(local(finished, "models")).glob("*.parquet"))) >= 8
+    # more buckets than cores; each task writes a file
+    assert len(list(Path(local(finished, "models")).glob("*.parquet"))) == 4
 
 
 def test_a_synthetic_data_set_broken_off_is_written_anew(

@@ -17,6 +17,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.metrics import pairwise_misranking
 from spark_rank.preference import aggregate, kemeny_score
 from spark_rank.stages import STAGES
+from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
 LEARNERS = "train.learners=[{name: one, params: {C: 0.1}}, {name: two, params: {C: 1}}]"
@@ -180,8 +181,8 @@ def test_later_stages_go_by_what_was_trained(
     spark: SparkSession, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:
     config = make_config(LEARNERS)
-    run = Run(spark, config.store, config.run_id)
-    for name in ("synthesize", "ingest", "prepare", "features", "train"):
+    run = generated_run(spark, config)
+    for name in ("features", "train"):
         run_stage(STAGES[name], config, spark, run)
     other = make_config(
         f"store={config.store}", "features.kind=factors", "train.min_ratings=9",

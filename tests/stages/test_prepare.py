@@ -20,6 +20,7 @@ from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.stages import pipeline
+from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
 Prepared = Callable[..., Run]
@@ -31,7 +32,7 @@ def prepared(spark: SparkSession, make_config: MakeConfig) -> Prepared:
 
     def make(*sets: str, last: str = "prepare") -> Run:
         config = make_config(*sets)
-        run = Run(spark, config.store, config.run_id)
+        run = generated_run(spark, config, last="ingest")
         stages = pipeline(config)
         names = [stage.name for stage in stages]
         run_stages(stages[: names.index(last) + 1], config, spark, run)

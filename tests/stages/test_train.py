@@ -22,6 +22,7 @@ from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.stages import STAGES, pipeline, tune
 from spark_rank.stages.heaviest_first import by_cost
 from spark_rank.stages.training import target_blocks
+from tests.generated import generated_run
 
 LEARNERS = """
 train:
@@ -49,7 +50,7 @@ MakeConfig = Callable[..., Config]
 
 
 def run_until(last: str, spark: SparkSession, config: Config) -> Run:
-    run = Run(spark, config.store, config.run_id)
+    run = generated_run(spark, config)
     names = [stage.name for stage in pipeline(config)]
     stages = [STAGES[name] for name in names[: names.index(last) + 1]]
     run_stages(stages, config, spark, run)
