@@ -1,7 +1,7 @@
 """What landmarks cost in accuracy, and save in time, for exactly the users that they are meant for.
 
 ``python benchmarks/landmarks.py ratings.dat`` (MovieLens's format) learns factors and the kernel
-learner of ``conf/default.yaml`` for every user with more than ``MORE_THAN`` training ratings:
+learner of ``conf/kernel.yaml`` for every user with more than ``MORE_THAN`` training ratings:
 exactly, and on fewer and fewer landmarks, as a lower ``train.max_kernel_ratings`` would have it.
 Halves are random. Last comes one table, in Markdown: means over these users, how far each row is
 from the exact models in percent, with 95 % intervals of the paired differences, and CPU seconds.
@@ -35,7 +35,7 @@ EXACT = 10**6
 
 def heavy_tasks(path: str) -> list[Task]:
     """Return the halves of the users with many training ratings, with their features."""
-    settings = load_config(str(ROOT / "conf/default.yaml"), []).features
+    settings = load_config(str(ROOT / "conf/kernel.yaml"), []).features
     columns = pd.read_csv(path, sep="::", header=None, engine="python", dtype=str)
     ratings = RatingSet.from_columns(
         Path(path).name, columns[0].to_numpy(str), columns[1].to_numpy(str),
@@ -67,7 +67,7 @@ def learned(tasks: list[Task], spec: LearnerSpec, limits: Limits) -> tuple[Value
 
 def main() -> None:
     (path,) = sys.argv[1:2]
-    training = load_config(str(ROOT / "conf/default.yaml"), []).train
+    training = load_config(str(ROOT / "conf/kernel.yaml"), []).train
     (spec,) = [spec for spec in specs_of(training) if spec.label == LEARNER]
     tasks = heavy_tasks(path)
     sizes = [len(task.y) for task in tasks]

@@ -1,7 +1,7 @@
 """What a Spark worker's CPU spends on a user in training, learner by learner, without Spark.
 
 Blocks and features are generated: as many ratings per user as in Netflix's data (median 118, mean
-209), 32 features with a prior, the learners of ``conf/default.yaml``. The last line is all of them
+209), 32 features with a prior, the learners of ``conf/kernel.yaml``. The last line is all of them
 with users in child processes, as after a crash. One thread; the least CPU time of three runs.
 
 Run: ``python benchmarks/worker.py [users]``.
@@ -71,7 +71,7 @@ def cpu_seconds(made: list[pa.RecordBatch], job: LearnJob, shared: ItemFeatures)
 
 
 def main(users: int) -> None:
-    config = load_config(Path(__file__).parents[1] / "conf" / "default.yaml", [])
+    config = load_config(Path(__file__).parents[1] / "conf" / "kernel.yaml", [])
     made, shared = blocks(users), features()
     own = specs_of(config.train)
     choices = {"the baselines": [], **{f"and {spec.label}": [spec] for spec in own}}
