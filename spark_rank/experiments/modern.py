@@ -40,6 +40,8 @@ from spark_rank.metrics import average_precision, ndcg, precision, recall
 _KINDS = tuple(LEARNERS)
 _BEST = "MPRank, Gaussian too (factors)"
 _TOP = 10
+_PREDICTION_METRICS = ("RMSE", "MAE")
+_ON_THE_SCALE = ("MSD", "M1D", *_PREDICTION_METRICS)
 _TOP_METRICS = ("NDCG@10", "precision@10", "recall@10", "MAP@10")
 _NO_SCALE = ("RankSVM", "RankBoost")  # their scores only put items in order
 
@@ -154,18 +156,24 @@ def _results(
 ) -> list[Result]:
     split, ratings = split_of(study), study.data["ratings"]
     y = split.test_ratings[rows_of(split, user)[1]]
-    values: dict[str, float | None] = dict.fromkeys((*METRICS, *_TOP_METRICS))
+    names = (*METRICS, *_PREDICTION_METRICS, *_TOP_METRICS)
+    values: dict[str, float | None] = dict.fromkeys(names)
     if scores is not None:
-        values |= measured(scores, y)
+        values |= measured(scores, y) | _prediction_errors(scores - y)
         values |= _top_values(scores, y, study.settings.relevant_from)
     if not on_scale:
-        values["MSD"] = values["M1D"] = None  # scores that only put items in order
+        values |= dict.fromkeys(_ON_THE_SCALE)  # scores that only put items in order
     why = "it failed" if scores is None else "undefined"
     target = str(ratings.user_ids[user])
     return [
         Result(method, metric, value, target=target, detail=why if value is None else None)
         for metric, value in values.items()
     ]
+
+
+def _prediction_errors(errors: FloatArray) -> dict[str, float | None]:
+    found = float(np.sqrt((errors**2).mean())), float(np.abs(errors).mean())
+    return dict(zip(_PREDICTION_METRICS, found, strict=True))
 
 
 def _top_values(
@@ -227,7 +235,7 @@ def claims(settings: Modern) -> list[Claim]:
     ]
     less = [
         Claim(f"less than {rival}", metric, _BEST, rival, source="ours")
-        for metric in METRICS
+        for metric in (*METRICS, *_PREDICTION_METRICS)
         for rival in rivals
         if rival != _BEST and not (rival == "constant" and metric == "misranking")
         if metric == "misranking" or not rival.startswith(_NO_SCALE)
@@ -262,6 +270,7 @@ EXPERIMENT = Experiment(
     higher_is_better=frozenset(_TOP_METRICS),
     deviations=(
         "The linear item model's one gain is fitted on held-out ratings, in its favour.",
+        "RMSE and MAE are each user's own, and then their mean over users.",
         "NDCG, precision, recall and MAP are of the ten best of a user's held-out ratings, not of "
         "all items.",
         "ALS, item-kNN and SVD++ are compiled here; they are the objectives of MLlib's and "

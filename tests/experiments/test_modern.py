@@ -105,6 +105,22 @@ def test_a_failure_is_a_result_without_a_value(study: Study) -> None:
     assert predicted(LEARNERS["factors"]["WH"], overflowing, task, np.arange(1.0, 6.0)) is None
 
 
+def assert_errors_agree(found: list[Found]) -> None:
+    """Errors have a mean and a variance around it, of which the MSD is twice the latter."""
+    values = {(r.method, r.target, r.metric): r.value for r in (one.result for one in found)}
+    squares = []
+    for (method, target, metric), value in values.items():
+        if metric == "RMSE" and value is not None:
+            msd, mae = values[method, target, "MSD"], values[method, target, "MAE"]
+            squares.append((value**2, msd / 2, mae**2))
+    rmse, variance, mae = np.array(squares).T
+    assert len(rmse) > 6 * len(PEERS)
+    assert (variance <= rmse * (1 + 1e-9)).all()
+    assert (rmse - variance <= mae * (1 + 1e-9)).all(), "no mean error is above the mean size"
+    assert (mae <= rmse * (1 + 1e-9)).all()
+    assert (variance < 0.999 * rmse).any()
+
+
 def test_all_methods_are_measured_on_the_same_users(study: Study) -> None:
     experiment = EXPERIMENTS["modern"]
     pilot = experiment.pilot
@@ -127,10 +143,12 @@ def test_all_methods_are_measured_on_the_same_users(study: Study) -> None:
     mean = np.mean([one.result.value for one in found
                     if (one.result.method, one.result.metric) == ("ALS", "MSD")])  # fmt: skip
     assert summary["ALS", "MSD"].mean == pytest.approx(mean)
+    assert_errors_agree(found)
     tested = compare(experiment, ready.settings, found)
     assert all(claim.n <= 6 for claim in tested)
     assert all(claim.n == 6 for claim in tested if claim.metric in ("MSD", "M1D", "misranking"))
-    metrics = {"MSD", "M1D", "misranking", "NDCG@10", "precision@10", "recall@10", "MAP@10"}
+    metrics = {"MSD", "M1D", "misranking", "RMSE", "MAE", "NDCG@10", "precision@10", "recall@10",
+               "MAP@10"}  # fmt: skip
     assert {claim.metric for claim in tested} == metrics
     # whichever way a metric counts, MPRank is said to be the better one
     mprank = "MPRank, Gaussian too (factors)"
