@@ -159,7 +159,8 @@ def _results(
     names = (*METRICS, *_PREDICTION_METRICS, *_TOP_METRICS)
     values: dict[str, float | None] = dict.fromkeys(names)
     if scores is not None:
-        values |= measured(scores, y) | _prediction_errors(scores - y)
+        values |= measured(scores, y)
+        values |= _prediction_errors(scores - y)
         values |= _top_values(scores, y, study.settings.relevant_from)
     if not on_scale:
         values |= dict.fromkeys(_ON_THE_SCALE)  # scores that only put items in order

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import ddot
 
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
 from spark_rank.learners.parameters import Parameter, plain
@@ -191,9 +192,12 @@ def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
 
 
 def _all_finite(values: FloatArray) -> bool:
-    """Return whether there is no NaN or infinity: by a sum of squares, where that is finite."""
+    """Return whether there is no NaN or infinity: by a sum of squares, where that is finite.
+
+    BLAS itself warns of no overflow, unlike NumPy in front of it.
+    """
     flat = values.reshape(-1)
-    return math.isfinite(flat @ flat) or bool(np.isfinite(values).all())
+    return flat.size == 0 or math.isfinite(ddot(flat, flat)) or bool(np.isfinite(values).all())
 
 
 def check_features(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import ddot
 
 from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, lower_gaussian
 from spark_rank.learners.base import FloatArray
@@ -124,7 +125,7 @@ def scale_gamma(X: FloatArray) -> float:
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         away = (X - X.sum() / X.size).reshape(-1)
-    spread = X.shape[1] * (float(away @ away) / X.size)  # half the time of X.var()
+    spread = X.shape[1] * (float(ddot(away, away)) / X.size)  # half the time of X.var()
     if not math.isfinite(spread):
         raise NumericFailureError("the variance of X overflowed: scale the features down")
     return 1.0 / spread if spread >= _SMALLEST else 1.0

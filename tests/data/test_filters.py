@@ -76,7 +76,7 @@ POPULAR_TAIL = [FilterConfig(item_max=8), FilterConfig(user_min=2, item_min=2)]
         (GROUP, 1, 1),
         (DENSE, 2, 3),
         (POPULAR_TAIL, 20, 3),
-        *[(ONE_AFTER_THE_OTHER, 20, parts) for parts in (1, 3, 16)],
+        *[(ONE_AFTER_THE_OTHER, 20, parts) for parts in (1, 16)],
     ],
 )
 def test_filters_are_their_twins(

@@ -243,6 +243,7 @@ def dying_after(changes: int) -> Iterator[Counter[str]]:
         yield seen
 
 
+@pytest.mark.slow
 def test_killed_at_any_change_of_the_store_it_goes_on(
     spark: SparkSession, make_config: MakeConfig, tmp_path: Path
 ) -> None:

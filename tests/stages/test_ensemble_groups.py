@@ -54,6 +54,7 @@ def test_any_groups_of_every_user_are_what_one_task_learns(
         assert at_work.user_rows(spark, job, groups, partitions) == expected
 
 
+@pytest.mark.slow
 def test_killed_tasks_are_tried_again_and_change_nothing(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "tests.stages.ensembles_at_work", str(tmp_path)],

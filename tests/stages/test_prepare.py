@@ -77,7 +77,7 @@ def test_a_file_has_the_same_rows_in_the_same_order_every_time(
     spark: SparkSession, prepared: Prepared
 ) -> None:
     found = []
-    for partitions in (1, 3, 16):
+    for partitions in (1, 16):
         with ExitStack() as settings:
             for name in ("spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum"):
                 settings.enter_context(runtime_setting(spark, name, str(partitions)))
@@ -86,7 +86,7 @@ def test_a_file_has_the_same_rows_in_the_same_order_every_time(
         files = {bucket: sorted(folder.glob(f"bucket={bucket}/*.parquet")) for bucket in range(3)}
         assert [len(names) for names in files.values()] == [1, 1, 1]
         found.append({bucket: pq.ParquetFile(names[0]).read() for bucket, names in files.items()})
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     for table in found[0].values():
         users = table.column("user").to_pylist()
         assert users == sorted(users)
