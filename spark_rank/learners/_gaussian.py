@@ -90,19 +90,19 @@ def gaussian_values(
 
 
 @njit(cache=True, nogil=True)
-def lower_gaussian(
+def upper_gaussian(
     X: FloatArray, half: FloatArray, factor: float, weight: float, linear: bool, gram: FloatArray
 ) -> None:
-    """Fill the lower triangle of the kernel matrix of the rows of `X`, its diagonal too."""
+    """Fill the upper triangle of the kernel matrix of the rows of `X`, its diagonal too."""
     m = len(X)
     turns, parts = np.empty(m), np.empty(m)
     for start in range(0, m, _PANEL):
         stop = min(start + _PANEL, m)
-        products = np.dot(X[start:stop], X[:stop].T)
+        products = np.dot(X[start:stop], X[start:].T)
         for i in range(start, stop):
             _turn_row(
-                products[i - start], gram[i, : i + 1], half[i], half, factor, weight, linear,
-                turns, parts,
+                products[i - start, i - start :], gram[i, i:], half[i], half[i:], factor, weight,
+                linear, turns, parts,
             )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.blas import ddot
 
-from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, lower_gaussian
+from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, upper_gaussian
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 
@@ -54,8 +54,8 @@ class Kernel:
             return products
         return (self.gamma * products + self.coef0) ** self.degree
 
-    def lower(self, X: FloatArray) -> FloatArray:
-        """Return the kernel matrix of the rows of X; what is above its diagonal may be anything.
+    def upper(self, X: FloatArray) -> FloatArray:
+        """Return the kernel matrix of the rows of X; what is below its diagonal may be anything.
 
         Of the Gaussians half of the products and of the exponentials are spared.
         """
@@ -63,7 +63,7 @@ class Kernel:
             return self(X, X)
         _, points = self._near(X, X)
         gram = np.empty((len(X), len(X)))
-        lower_gaussian(_plain(points.rows), points.halves, *self._constants(), gram)
+        upper_gaussian(_plain(points.rows), points.halves, *self._constants(), gram)
         return gram
 
     def sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:

@@ -292,9 +292,9 @@ class MPRank(KernelMachine):
             return points @ points.T
         return self._kernel()(X, X)
 
-    def _lower_gram(self, X: FloatArray) -> FloatArray:
-        """Return the same but for what is above the diagonal."""
-        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._kernel().lower(X)
+    def _upper_gram(self, X: FloatArray) -> FloatArray:
+        """Return the same but for what is below the diagonal."""
+        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._kernel().upper(X)
 
     def _fit_primal(self, X: FloatArray, y: FloatArray) -> None:
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
@@ -309,7 +309,7 @@ class MPRank(KernelMachine):
         self._residuals = residuals
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
-        gram = self._lower_gram(X)
+        gram = self._upper_gram(X)
         ridge = self._ridge(len(y))
         alpha, intercept = solve_centred(gram, y, ridge)
         self._accept_dual(X, alpha, intercept)

@@ -36,7 +36,7 @@ def test_solutions_are_those_of_the_bordered_system(
 ) -> None:
     gram = kernel(X[:m], X[:m])
     expected = dense(gram, Y[:m], strength)
-    alpha, constant = solve_centred(kernel.lower(X[:m]), Y[:m], strength)
+    alpha, constant = solve_centred(kernel.upper(X[:m]), Y[:m], strength)
     scale = np.abs(expected).max()
     assert_allclose(np.append(alpha, constant), expected, rtol=0.0, atol=1e-9 * scale)
 
@@ -45,30 +45,30 @@ def test_many_examples_are_solved_by_steps_and_not_by_cholesky(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ridge, "solve_ridge", None)
-    alpha, _ = solve_centred(Kernel("rbf", 0.3).lower(X), Y, 3.0)
+    alpha, _ = solve_centred(Kernel("rbf", 0.3).upper(X), Y, 3.0)
     assert abs(alpha.sum()) < 1e-10
     with pytest.raises(TypeError):
-        solve_centred(Kernel("rbf", 0.3).lower(X[:100]), Y[:100], 3.0)
+        solve_centred(Kernel("rbf", 0.3).upper(X[:100]), Y[:100], 3.0)
 
 
 def test_too_many_steps_end_in_cholesky(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = Kernel("rbf", 30.0)
     expected = dense(wide(X, X), Y, 1e-4)
     monkeypatch.setattr(ridge, "_MOST_STEPS", 1)
-    alpha, constant = solve_centred(wide.lower(X), Y, 1e-4)
+    alpha, constant = solve_centred(wide.upper(X), Y, 1e-4)
     assert_allclose(np.append(alpha, constant), expected, rtol=0.0, atol=1e-8)
 
 
 def test_rows_that_repeat_are_no_failure() -> None:
     twice = np.repeat(X[: M // 2], 2, axis=0)
     kernel = Kernel("rbf", 0.3)
-    alpha, constant = solve_centred(kernel.lower(twice), Y, 2.0)
+    alpha, constant = solve_centred(kernel.upper(twice), Y, 2.0)
     expected = dense(kernel(twice, twice), Y, 2.0)
     assert_allclose(np.append(alpha, constant), expected, rtol=0.0, atol=1e-9)
 
 
 def test_equal_ratings_have_no_dual() -> None:
-    alpha, constant = solve_centred(Kernel("rbf", 0.3).lower(X), np.full(M, 4.0), 2.0)
+    alpha, constant = solve_centred(Kernel("rbf", 0.3).upper(X), np.full(M, 4.0), 2.0)
     assert_array_equal(alpha, 0.0)
     assert constant == 4.0
 
@@ -81,9 +81,9 @@ def test_what_is_no_kernel_matrix_is_refused(m: int) -> None:
         solve_centred(np.full((m, m), np.inf), Y[:m], 1.0)
 
 
-def test_a_ridge_system_reads_the_lower_triangle() -> None:
+def test_a_ridge_system_reads_the_upper_triangle() -> None:
     full = X[:9].T @ X[:9]
-    lower = np.where(np.tri(12, dtype=bool), full, np.nan)
+    upper = np.where(np.tri(12, dtype=bool).T, full, np.nan)
     expected = np.linalg.solve(full + 0.5 * np.eye(12), X[0])
-    assert_allclose(solve_ridge(lower.copy(), X[0], 0.5), expected)
-    assert_allclose(solve_ridge(np.asfortranarray(lower), X[0], 0.5), expected)
+    assert_allclose(solve_ridge(upper.copy(), X[0], 0.5), expected)
+    assert_allclose(solve_ridge(np.asfortranarray(upper), X[0], 0.5), expected)
