@@ -72,7 +72,7 @@ def measure(split: Split, scores: np.ndarray) -> Values:
 def als(run: Run, split: Split, numbers: np.ndarray) -> Iterator[Candidate]:
     train = training_part(run.read(BLOCKS), "user").cache()
     train.count()
-    owner, chosen = split.test_users(), split.test_items
+    owner, chosen = split.held_out_users(), split.test_items
     rows = numbers[owner]
     means = np.bincount(split.users(), weights=split.ratings) / np.diff(split.ends)
     for rank in ALS_RANKS:

@@ -33,7 +33,7 @@ def als_scores(split: Split, *, rank: int, ridge: float, rounds: int, seed: int)
     for _ in range(rounds):
         found = solved(split.ends, split.items, split.ratings, items, ridge)
         items = solved(item_ends, users[order], split.ratings[order], found, ridge)
-    place, target = split.test_users(), split.test_items
+    place, target = split.held_out_users(), split.test_items
     scores = np.einsum("ij,ij->i", found[place], items[target])
     mean = float(split.ratings.mean())
     own = np.bincount(users, weights=split.ratings, minlength=len(split.ends) - 1)

@@ -45,7 +45,7 @@ class Split:
         """Return the user of every training rating."""
         return np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))
 
-    def test_users(self) -> IntArray:
+    def held_out_users(self) -> IntArray:
         """Return the user of every held-out rating."""
         return np.repeat(np.arange(len(self.test_ends) - 1), np.diff(self.test_ends))
 
@@ -68,7 +68,7 @@ class Baseline:
 
     def scores(self, split: Split) -> FloatArray:
         """Return the baseline of every held-out rating."""
-        return self.mean + self.user[split.test_users()] + self.item[split.test_items]
+        return self.mean + self.user[split.held_out_users()] + self.item[split.test_items]
 
 
 def fit_baseline(
@@ -181,7 +181,7 @@ class LinearItems:
     def scores(self, ridge: float) -> FloatArray:
         """Return the predictions, O(ratings · items) beside the inverse."""
         split, weights = self.split, self.weights(ridge)
-        users, level = split.test_users(), self.baseline.scores(split)
+        users, level = split.held_out_users(), self.baseline.scores(split)
         sums = np.empty(len(users))
         for first in range(0, len(split.ends) - 1, _USERS_AT_ONCE):
             block = self.residuals[first : first + _USERS_AT_ONCE] @ weights
@@ -208,7 +208,7 @@ def svdpp_scores(
     users, items, implicit = (rng.normal(0.0, 0.1, shape) for shape in shapes)
     # an item without a training rating has no factors, so that its level alone counts
     items[np.bincount(split.items, minlength=split.n_items) == 0] = 0.0
-    place, target = split.test_users(), split.test_items
+    place, target = split.held_out_users(), split.test_items
     roots = np.sqrt(np.maximum(np.diff(split.ends), 1))
     for epoch in range(1, max(epochs) + 1):
         _svdpp_epoch(

@@ -43,7 +43,7 @@ def load(folder: Path, text: str | bytes, *sets: str, spark: tuple[str, ...] = (
     return load_config(path, sets, spark)
 
 
-def refusal(folder: Path, text: str | bytes, *sets: str, spark: tuple[str, ...] = ()) -> str:
+def assert_refused(folder: Path, text: str | bytes, *sets: str, spark: tuple[str, ...] = ()) -> str:
     with pytest.raises(ConfigError) as caught:
         load(folder, text, *sets, spark=spark)
     message = str(caught.value)
@@ -112,7 +112,7 @@ def laughs(first: str, again: str) -> str:
     ],
 )  # fmt: skip
 def test_what_is_hostile_is_one_clear_line(tmp_path: Path, text: str | bytes, words: str) -> None:
-    assert words in refusal(tmp_path, text)
+    assert words in assert_refused(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_what_is_hostile_is_one_clear_line(tmp_path: Path, text: str | bytes, wo
      "a\u0430", "\uff0e\uff0e", "a\u200b", "a\u202e", "file:x", "x" * 101, "{a}", "$HOME"],
 )  # fmt: skip
 def test_a_run_id_is_a_name_and_no_path(tmp_path: Path, run_id: str) -> None:
-    assert "run_id" in refusal(tmp_path, yaml.safe_dump({"run_id": run_id}))
-    assert "run_id" in refusal(tmp_path, "", f"run_id={run_id}")
+    assert "run_id" in assert_refused(tmp_path, yaml.safe_dump({"run_id": run_id}))
+    assert "run_id" in assert_refused(tmp_path, "", f"run_id={run_id}")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_run_id_is_a_name_and_no_path(tmp_path: Path, run_id: str) -> None:
     ],
 )
 def test_the_command_line_is_read_as_carefully(tmp_path: Path, sets: tuple[str, ...]) -> None:
-    refusal(tmp_path, "", *sets)
+    assert_refused(tmp_path, "", *sets)
 
 
 def test_a_device_is_no_configuration() -> None:
@@ -163,7 +163,7 @@ def test_a_device_is_no_configuration() -> None:
     ],
 )
 def test_no_message_repeats_a_secret(tmp_path: Path, text: str, spark: tuple[str, ...]) -> None:
-    message = refusal(tmp_path, text, spark=spark)
+    message = assert_refused(tmp_path, text, spark=spark)
     assert SECRET not in message
     assert SECRET.replace("/", "") not in message
 
@@ -222,7 +222,7 @@ def test_a_link_with_a_signature_is_refused_and_not_repeated(
     tmp_path: Path, key: str, query: str
 ) -> None:
     link = "https://host/ratings.csv?" + query % "abcd1234"
-    message = refusal(tmp_path, "", f"{key}={link}")
+    message = assert_refused(tmp_path, "", f"{key}={link}")
     assert "abcd1234" not in message
 
 
@@ -259,7 +259,7 @@ YAML_BITS = st.sampled_from(
 )  # fmt: skip
 
 
-def outcome(folder: Path, text: str | bytes, *sets: str) -> None:
+def assert_taken_or_refused(folder: Path, text: str | bytes, *sets: str) -> None:
     """Load: either it is a configuration that can be shown and read back, or one clear line."""
     path = folder / "fuzz.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
@@ -284,12 +284,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @hypothesis.given(st.lists(YAML_BITS, max_size=30).map("".join))
 def test_fuzzed_text_is_a_configuration_or_one_line(folder: Path, text: str) -> None:
-    outcome(folder, text)
+    assert_taken_or_refused(folder, text)
 
 
 @hypothesis.given(st.binary(max_size=60))
 def test_fuzzed_bytes_are_a_configuration_or_one_line(folder: Path, content: bytes) -> None:
-    outcome(folder, content)
+    assert_taken_or_refused(folder, content)
 
 
 @hypothesis.given(st.sampled_from(KEYS), TREES)
@@ -297,7 +297,7 @@ def test_any_value_of_any_key_is_taken_or_refused(folder: Path, key: str, value:
     tree: object = value
     for part in reversed(key.split(".")):
         tree = {part: tree}
-    outcome(folder, yaml.dump(tree, allow_unicode=True))
+    assert_taken_or_refused(folder, yaml.dump(tree, allow_unicode=True))
 
 
 @hypothesis.given(
@@ -305,4 +305,4 @@ def test_any_value_of_any_key_is_taken_or_refused(folder: Path, key: str, value:
     st.text(alphabet=string.printable + "\x00\x1b\u202e\udcff", max_size=30),
 )
 def test_any_override_is_taken_or_refused(folder: Path, key: str, value: str) -> None:
-    outcome(folder, "", f"{key}={value}")
+    assert_taken_or_refused(folder, "", f"{key}={value}")

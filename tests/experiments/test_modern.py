@@ -45,7 +45,7 @@ def test_least_squares_factors_solve_the_normal_equations() -> None:
     unknown = ~np.isin(split.test_items, split.items)
     assert unknown.any()
     means = [split.ratings[a:b].mean() for a, b in zip(split.ends, split.ends[1:], strict=False)]
-    np.testing.assert_allclose(scores[unknown], np.array(means)[split.test_users()][unknown])
+    np.testing.assert_allclose(scores[unknown], np.array(means)[split.held_out_users()][unknown])
 
 
 def test_everything_is_split_into_halves(study: Study) -> None:
@@ -65,7 +65,7 @@ def test_features_know_no_held_out_rating(study: Study) -> None:
     changed = np.array(ratings.ratings)
     order = {(u, i): p for p, (u, i) in enumerate(zip(
         np.repeat(np.arange(60), ratings.n_ratings), ratings.items, strict=True))}  # fmt: skip
-    for other, item in zip(split.test_users(), split.test_items, strict=True):
+    for other, item in zip(split.held_out_users(), split.test_items, strict=True):
         place = order[other, item]
         changed[place] = 6.0 - changed[place]
     moved: RatingSet = dataclasses.replace(ratings, ratings=changed)

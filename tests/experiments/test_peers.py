@@ -44,7 +44,7 @@ def own_ratings(split: Split, user: int) -> dict[int, float]:
 
 
 def held_out(split: Split) -> list[tuple[int, int]]:
-    return list(zip(split.test_users().tolist(), split.test_items.tolist(), strict=True))
+    return list(zip(split.held_out_users().tolist(), split.test_items.tolist(), strict=True))
 
 
 def twin_residuals(split: Split, baseline: Baseline) -> list[dict[int, float]]:
@@ -168,8 +168,8 @@ def test_the_linear_model_is_ridge_regression_of_each_item_on_the_others() -> No
 def test_many_users_are_taken_block_by_block() -> None:
     split = draw_split(5, n_users=1100)
     model = LinearItems(split)
-    whole = (model.residuals @ model.weights(3.0))[split.test_users(), split.test_items]
-    damped = whole / np.sqrt(np.diff(split.ends) + 20.0)[split.test_users()]
+    whole = (model.residuals @ model.weights(3.0))[split.held_out_users(), split.test_items]
+    damped = whole / np.sqrt(np.diff(split.ends) + 20.0)[split.held_out_users()]
     level = model.baseline.scores(split)
     gain = damped @ (split.test_ratings - level) / (damped @ damped)
     np.testing.assert_allclose(model.scores(3.0), level + gain * damped, atol=1e-10)
