@@ -66,7 +66,10 @@ def page(run: Path) -> str:
     """Return the report without how long the stages took, and when."""
     text = (run / "report" / "report.html").read_text()
     shown, pictures = re.subn(
-        r'<figure><svg role="img" aria-label="Seconds by stage.*?</figure>', "", text, flags=re.S
+        r'<figure>(<div[^>]*>)?<svg role="img" aria-label="Seconds by stage.*?</figure>',
+        "",
+        text,
+        flags=re.S,
     )
     shown, rows = re.subn(
         r'<td>[\d.]+</td><td>\d+ %</td><td class="text">20[\dT:+-]+</td>', "", shown
