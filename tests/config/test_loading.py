@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from spark_rank.config.schema import FormatName, describe
 from spark_rank.errors import ConfigError
 
 DEFAULT = Path(__file__).parents[2] / "conf" / "default.yaml"
+KERNEL = DEFAULT.with_name("kernel.yaml")
 
 
 def load(tmp_path: Path, text: str, *sets: str, spark: tuple[str, ...] = ()) -> Config:
@@ -36,6 +38,15 @@ def test_the_shipped_default_is_valid_and_pins_its_keys() -> None:
     assert {"store", "run_id", "seed", "input", "spark"} <= tree.keys()
     assert {"path", "format"} <= tree["input"].keys()
     assert config.input.path is None
+
+
+def test_the_kernel_is_one_learner_more_than_the_default() -> None:
+    default, kernel = load_config(DEFAULT), load_config(KERNEL)
+    more = kernel.train.learners[len(default.train.learners) :]
+    assert [entry.params["kernel"] for entry in more] == ["linear+rbf"]
+    learners = [*default.train.learners, *more]
+    same = replace(default, run_id="kernel", train=replace(default.train, learners=learners))
+    assert kernel == same
 
 
 def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
