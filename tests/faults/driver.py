@@ -125,6 +125,8 @@ def end(process: subprocess.Popen[str]) -> None:
     """Kill a command with its JVM and its workers, if it is still there."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
+    # also of one that ended by itself, just after its time was up
+    if process.stderr is not None and not process.stderr.closed:
         process.communicate()
 
 
