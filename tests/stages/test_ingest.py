@@ -97,7 +97,9 @@ def test_generated_ratings_survive_netflix_text(
     assert facts(run)["quarantined_by_reason"] == {}
 
 
-@pytest.mark.parametrize("name", ["movielens-csv", "movielens-dat"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("movielens-csv", marks=pytest.mark.slow), "movielens-dat"]
+)
 def test_generated_ratings_survive_movielens_text(
     spark: SparkSession, make_config: MakeConfig, name: str
 ) -> None:
@@ -119,6 +121,7 @@ BAD = st.text(st.sampled_from("12,:x-é \t\"'"), min_size=1, max_size=12)
 HEADING = st.integers(1, 9).map(lambda number: f"{number}:")
 
 
+@pytest.mark.slow  # tests/data/test_accounting.py has the same of reading alone
 @hypothesis.settings(max_examples=3)
 @hypothesis.given(
     lines=st.lists(st.one_of(GOOD, GOOD, HEADING, BAD), min_size=1, max_size=40),
