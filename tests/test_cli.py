@@ -217,7 +217,8 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert {line["run"] for line in lines} == {"s"}
     finished = {line["stage"]: line for line in lines if line["event"] == "finished"}
-    assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 80})
+    # two baselines and the default's learner
+    assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 3 * 20})
     (overruled,) = [line for line in lines if line["event"] == "overruled"]
     assert "secret.key=*********(redacted) wins" in overruled["message"]
     assert SECRET not in done.stderr + done.stdout
