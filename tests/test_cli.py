@@ -225,7 +225,7 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     assert "another-one" not in done.stderr + done.stdout
     no_file_holds_the_secret(tmp_path / "store")
     models = tmp_path / "store" / "runs" / "run_id=s" / "models"
-    assert duckdb.sql(f"select count(*) from '{models}/*.parquet'").fetchall() == [(80,)]
+    assert duckdb.sql(f"select count(*) from '{models}/*.parquet'").fetchall() == [(60,)]
 
 
 def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
