@@ -86,7 +86,7 @@ def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Confi
         brief = "features: {kind: panel, panel_size: 10}\nrecommend: {in_pipeline: false}\n"
         text = (yaml or small) + brief
         if "prepare:" not in text:
-            text += "prepare: {buckets: 4}\n"  # each is a task of most stages
+            text += "prepare: {buckets: 2}\n"  # each is a task of most stages
         path.write_text(text)
         return load_config(path, [f"store={folder / 'store'}", *sets])
 

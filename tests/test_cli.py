@@ -18,7 +18,8 @@ from spark_rank.errors import SparkRankError, TooManyFailuresError
 
 ROOT = Path(__file__).parents[1]
 TINY = ["synthesize.users=20", "synthesize.items=40", "synthesize.median_ratings=10",
-        "features.panel_size=5"]  # fmt: skip
+        "features.panel_size=5", "prepare.buckets=2"]  # fmt: skip
+FEW_TASKS = ["spark.sql.shuffle.partitions=2"]
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -157,7 +158,7 @@ def test_the_console_command_runs_the_pipeline_and_its_wrong_paths_are_told(
     tmp_path: Path,
 ) -> None:
     store = f"store={tmp_path / 'store'}"
-    settings = ["spark.master=local[1]", *SECRETS, *READABLE]
+    settings = ["spark.master=local[1]", *SECRETS, *READABLE, *FEW_TASKS]
     done = spark_rank(
         "pipeline", "--log-format", "json", "--set", store, *TINY, "--spark", *settings
     )
@@ -207,7 +208,7 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.timeout(2 * LONGEST)
 def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     sets = [f"store={tmp_path / 'store'}", "run_id=s", *TINY, "recommend.in_pipeline=false"]
-    secret = [part for setting in [*SECRETS, *READABLE] for part in ("--conf", setting)]
+    secret = [part for setting in [*SECRETS, *READABLE, *FEW_TASKS] for part in ("--conf", setting)]
     done = spark_submit(
         *secret, "jobs/pipeline.py", "--log-format", "json", "--set", *sets,
         "--spark", "spark.hadoop.fs.s3a.secret.key=another-one",

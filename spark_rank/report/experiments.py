@@ -33,6 +33,7 @@ from spark_rank.report.page import (
     Table,
     render,
 )
+from spark_rank.report.spreads import Spread, spread_plot
 
 Rows = Sequence[Mapping[str, Any]]
 # what an experiment shows beside tables and curves, from its table of results
@@ -43,13 +44,15 @@ PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellip
 class Outcome:
     """What an experiment left: the record of its stage and its tables.
 
-    `results` may be empty where no picture is drawn from them; `failure` says why it left nothing.
+    `results` may be empty where no picture is drawn from them; `spreads` are those over test users;
+    `failure` says why it left nothing.
     """
 
     record: Mapping[str, Any]
     results: Rows
     summary: Rows
     claims: Rows
+    spreads: Sequence[Spread] = ()
     failure: str | None = None
 
     @property
@@ -75,7 +78,7 @@ class Outcome:
 def failed_outcome(experiment: str, failure: str) -> Outcome:
     """Return the outcome of an experiment that left nothing."""
     record = {"settings": {"name": experiment}, "facts": {"units": 0, "data": {}, "missing": []}}
-    return Outcome(record, [], [], [], failure)
+    return Outcome(record, [], [], [], failure=failure)
 
 
 def experiment_page(run_id: str, outcome: Outcome) -> str:
@@ -138,6 +141,8 @@ def _findings(outcome: Outcome) -> list[Part]:
     experiment, parts = outcome.experiment, list[Part]()
     for metric in single_metrics(experiment, outcome.summary):
         parts += [Heading(metric), figures_table(experiment, outcome.summary, metric)]
+        if own := [one for one in outcome.spreads if one.metric == metric]:
+            parts.append(spread_plot(metric, own))
     for curve in experiment.curves:
         parts += [*_curves(outcome, curve), *_undefined(outcome, curve)]
     if experiment.name in PICTURES:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.contracts import Contract
@@ -12,7 +14,10 @@ from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERI
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.report.experiments import PICTURES, Outcome, experiment_page
+from spark_rank.report.spreads import SHARES, Spread
 from spark_rank.stages.report import FILE, write_page
+
+_FEWEST_USERS = 10
 
 
 def experiment_report(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -28,7 +33,39 @@ def outcome_of(run: Run) -> Outcome:
     # of most experiments the page shows means only: half a million results need not be held
     drawn = record["settings"]["name"] in PICTURES
     results = _rows(EXPERIMENT_RESULTS, run) if drawn else []
-    return Outcome(record, results, summary, claims)
+    spreads = user_spreads(run.read(EXPERIMENT_RESULTS), summary)
+    return Outcome(record, results, summary, claims, spreads)
+
+
+def user_spreads(results: DataFrame, summary: Sequence[Mapping[str, Any]]) -> list[Spread]:
+    """Return how numbers spread over test users, in the order of the summary.
+
+    A user counts with the mean over his or her units. Few users are no distribution.
+    """
+    of_users = results.where(
+        F.col("target").isNotNull() & F.col("x").isNull() & F.col("value").isNotNull()
+    )
+    key = ["part", "metric", "method"]
+    users = of_users.groupBy(*key, "target").agg(F.avg("value").alias("value"))
+    shares = F.array(*[F.lit(share) for share in SHARES])
+    spreads = users.groupBy(*key).agg(
+        F.count("*").alias("users"),
+        F.avg("value").alias("mean"),
+        F.percentile("value", shares).alias("quantiles"),
+    )
+    found = {
+        (row["part"], row["metric"], row["method"]): Spread(
+            row["part"],
+            row["metric"],
+            row["method"],
+            row["users"],
+            row["mean"],
+            tuple(row["quantiles"]),
+        )
+        for row in spreads.where(F.col("users") >= _FEWEST_USERS).collect()
+    }
+    order = [tuple(row[name] for name in key) for row in summary if row["x"] is None]
+    return [found[place] for place in dict.fromkeys(order) if place in found]
 
 
 def _rows(contract: Contract, run: Run) -> list[dict[str, Any]]:

@@ -76,7 +76,8 @@ POPULAR_TAIL = [FilterConfig(item_max=8), FilterConfig(user_min=2, item_min=2)]
         (GROUP, 1, 1),
         (DENSE, 2, 3),
         (POPULAR_TAIL, 20, 3),
-        *[(ONE_AFTER_THE_OTHER, 20, parts) for parts in (1, 16)],
+        (ONE_AFTER_THE_OTHER, 20, 1),
+        pytest.param(ONE_AFTER_THE_OTHER, 20, 16, marks=pytest.mark.slow),
     ],
 )
 def test_filters_are_their_twins(

@@ -110,7 +110,7 @@ def test_factors_beat_the_item_offset(with_factors: Run) -> None:
     assert means["mine"]["misranking"] < means["item_offset"]["misranking"]
 
 
-@pytest.mark.parametrize("partitions", [1, 16])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_the_partitioning_changes_no_feature_byte(
     spark: SparkSession, make_config: MakeConfig, with_factors: Run, partitions: int
 ) -> None:

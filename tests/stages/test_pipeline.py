@@ -160,7 +160,7 @@ def test_duckdb_alone_reproduces_a_score(finished: Run) -> None:
         assert abs(stored - reproduced) < 1e-5
 
 
-@pytest.mark.parametrize("partitions", [1, 16])
+@pytest.mark.parametrize("partitions", [1, pytest.param(16, marks=pytest.mark.slow)])
 def test_the_number_of_partitions_changes_no_value(
     spark: SparkSession,
     finished: Run,
