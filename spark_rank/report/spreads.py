@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from spark_rank.report.numbers import shown
 from spark_rank.report.page import Plot
-from spark_rank.report.plots import COLOURS, INK, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, logarithmic, plain, to_svg
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ROW, _MARGIN, _LEAST = 0.19, 1.25, 1.9  # inches
+_WIDE = 30.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ def spread_plot(metric: str, spreads: Sequence[Spread]) -> Plot:
         for part in parts
         for own in [[p for p, one in zip(places, spreads, strict=True) if one.part == part]]
     ]
+    ends = min(one.quantiles[0] for one in spreads), max(one.quantiles[-1] for one in spreads)
+    if ends[1] > _WIDE * ends[0] > 0.0:  # such as rating scales of 1 to 5 beside −10 to 10
+        axes.set_xscale("log")
+        logarithmic(axes.xaxis, ends)
     axes.set_yticks(middles, [plain(part) for part in parts] if len(parts) > 1 else [""])
     axes.invert_yaxis()
     axes.set_title(f"{metric} by test user", color=INK, fontsize=11)
@@ -69,9 +75,10 @@ def spread_plot(metric: str, spreads: Sequence[Spread]) -> Plot:
 
 
 def _in_words(metric: str, spreads: Sequence[Spread], *, several: bool) -> str:
-    told = ", ".join(
-        f"{one.part + ' ' if several else ''}{one.method} {shown(one.quantiles[2])} "
-        f"({shown(one.quantiles[0])} to {shown(one.quantiles[-1])})"
-        for one in spreads
-    )
-    return f"{metric} by test user, median and 5 to 95 % of users: {told}."
+    """Return the medians, part by part: the words stand below the picture, too."""
+    told = [
+        (f"{part}: " if several else "")
+        + ", ".join(f"{one.method} {shown(one.quantiles[2], '.3g')}" for one in own)
+        for part, own in groupby(spreads, key=lambda one: one.part)
+    ]
+    return f"{metric} by test user; medians: {'; '.join(told)}."

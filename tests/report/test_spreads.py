@@ -38,10 +38,16 @@ def test_the_picture_is_told_in_words() -> None:
         return Spread(part, "MSD", method, 30, median + 0.1, (0.0, 0.1, median, 2.0, 3.0))
 
     one = spread_plot("MSD", [spread("all", "$a_b", 0.5), spread("all", "<other>", 0.7)])
-    assert one.alt == (
-        "MSD by test user, median and 5 to 95 % of users: $a_b 0.5 (0 to 3), <other> 0.7 (0 to 3)."
-    )
+    assert one.alt == "MSD by test user; medians: $a_b 0.5, <other> 0.7."
     assert "&lt;other&gt;" in one.svg
-    several = spread_plot("MSD", [spread("a", "one", 0.5), spread("b", "one", 0.7)])
-    assert "a one 0.5" in several.alt
-    assert "b one 0.7" in several.alt
+    several = [spread("a", "one", 0.5), spread("a", "two", 0.25), spread("b", "one", 0.7)]
+    words = "MSD by test user; medians: a: one 0.5, two 0.25; b: one 0.7."
+    assert spread_plot("MSD", several).alt == words
+
+
+def test_parts_on_very_different_scales_share_a_logarithmic_axis() -> None:
+    near = Spread("near", "MSD", "m", 30, 1.0, (0.5, 0.7, 0.9, 1.5, 3.0))
+    far = Spread("far", "MSD", "m", 30, 40.0, (7.0, 20.0, 37.0, 60.0, 200.0))
+    ticks = [spread_plot("MSD", spreads).svg for spreads in ([near, far], [near, near])]
+    # 1, 10 and 100 are written at once on a logarithmic axis alone
+    assert [all(f">{tick}<" in svg for tick in (1, 10, 100)) for svg in ticks] == [True, False]
