@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -12,16 +14,24 @@ _BUCKETS = 256
 
 
 def number_ids(
-    ids: DataFrame, id_column: str, number_column: str, known: DataFrame | None = None
+    ids: DataFrame,
+    id_column: str,
+    number_column: str,
+    known: DataFrame | None = None,
+    *,
+    few: bool = False,
 ) -> DataFrame:
     """Return one row per distinct id with its dense number from 0.
 
     Ids are spread over a fixed number of hash buckets and numbered bucket by bucket, inside a
     bucket in the order of the ids: no task ever sees more than its bucket, and the numbers
     depend on the set of ids alone. Ids in `known`, a dictionary that this function made, keep
-    their numbers, whether they occur or not; new ones go on behind its last.
+    their numbers, whether they occur or not; new ones go on behind its last. `few` ids, however
+    often each, are numbered by the driver: the same numbers for one job instead of six.
     """
     bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
+    if few and known is None:
+        return _numbered_here(ids.select(id_column, bucket.alias("id_bucket")), number_column)
     distinct = ids.select(id_column).distinct()
     first = 0
     if known is not None:
@@ -37,3 +47,18 @@ def number_ids(
     number = F.get(starts, F.col("id_bucket")) + within - 1
     numbered = distinct.select(id_column, number.cast("int").alias(number_column))
     return numbered if known is None else known.unionByName(numbered)
+
+
+def _numbered_here(ids: DataFrame, number_column: str) -> DataFrame:
+    found = ids.toArrow()
+    id_column = found.column_names[0]
+    # as Spark orders strings: by their bytes
+    keys = {
+        (bucket, text.encode(), text)
+        for text, bucket in zip(*(column.to_pylist() for column in found.columns), strict=True)
+    }
+    texts = pa.array([text for *_, text in sorted(keys)], pa.string())
+    numbers = pa.array(np.arange(len(texts)), pa.int32())
+    return ids.sparkSession.createDataFrame(
+        pa.table({id_column: texts, number_column: numbers})
+    ).coalesce(1)

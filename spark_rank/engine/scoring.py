@@ -34,6 +34,8 @@ SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_
           "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
           "test_scores", "test_ranks")  # fmt: skip
+# what it needs for the ROC curves: columns that are not asked for are not read either
+TRACED = ("learner", "user_group", "test_ratings", "test_scores")
 
 # what a learner of ranks is measured by through the levels of its ranks
 _ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")

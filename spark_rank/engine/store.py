@@ -22,6 +22,7 @@ from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.engine.containment import check_contained
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.file_sizes import join_small_files
+from spark_rank.engine.footers import stored_rows
 from spark_rank.engine.lease import Lease
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
@@ -100,7 +101,8 @@ class Run:
         if not partition_by:  # else every directory has what its readers ask for, and no more
             join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written
-        rows = self.written(contract).count()
+        folders = self.in_progress.folders(contract.table)
+        rows = stored_rows(self.spark, self.files, folders)
         if not partition_by:  # else the directories say more than the contract
             schema = contract.schema()
             self._checked[contract.table] = _Checked(rows, self._signs(folder), schema)

@@ -23,6 +23,7 @@ from spark_rank.data.contracts import Contract
 from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.file_sizes import join_small_files
+from spark_rank.engine.footers import stored_rows
 from spark_rank.engine.inventory import (
     Inventory,
     as_record,
@@ -176,8 +177,8 @@ class _Saver:
         writer.partitionBy(*self.partition_by).parquet(folder)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
-        written = self.run.spark.read.schema(self.contract.schema()).parquet(folder)
-        found = SavedWave(wave, written.count(), folder, take_inventory(draft.files, folder))
+        rows = stored_rows(self.run.spark, draft.files, [folder])
+        found = SavedWave(wave, rows, folder, take_inventory(draft.files, folder))
         note = {
             "buckets": wave.buckets,
             "rows": found.rows,

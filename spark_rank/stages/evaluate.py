@@ -29,6 +29,7 @@ from spark_rank.engine.scoring import (
     ROC_GRID,
     ROC_PARTIAL_DDL,
     SCORED,
+    TRACED,
     Measures,
     evaluate_batches,
     roc_batches,
@@ -117,7 +118,7 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
 
 def _roc(scored: DataFrame, groups: UserGroups, relevant_from: float) -> pa.Table:
     """Return the mean curve of every learner and group; groups without a curve are left out."""
-    partial_sums = scored.mapInArrow(
+    partial_sums = scored.select(*TRACED).mapInArrow(
         partial(roc_batches, relevant_from=relevant_from), ROC_PARTIAL_DDL
     )
     found = partial_sums.groupBy("learner", "user_group", "point").agg(

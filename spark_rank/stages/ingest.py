@@ -42,6 +42,8 @@ from spark_rank.stages.ingest_scan import Keep, scan_netflix
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
+# the ids of so many ratings are numbered by the driver
+_FEW_RATINGS = 200_000
 
 
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -57,7 +59,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
-        tables = _write_ratings(pieces, config, settings, run)
+        few = counts.get(None, 0) <= _FEW_RATINGS
+        tables = _write_ratings(pieces, config, settings, run, few=few)
         duplicates = counts.pop(None, 0) - tables[RATINGS.table]
         dropped = {IMPLICIT: counts.pop(IMPLICIT)} if IMPLICIT in counts else {}
         reasons = {str(reason): count for reason, count in counts.items()}
@@ -180,16 +183,18 @@ def _gather(found: list[FileInfo], settings: InputConfig, run: Run) -> _Gathered
 
 
 def _write_ratings(
-    pieces: Pieces, config: Config, settings: InputConfig, run: Run
+    pieces: Pieces, config: Config, settings: InputConfig, run: Run, *, few: bool
 ) -> dict[str, int]:
     """Write dictionaries and ratings; return their rows."""
     tables = {}
-    ids = {USERS: pieces.user_ids(), ITEMS: pieces.item_ids().select("item_id").distinct()}
+    items = pieces.item_ids().select("item_id")
+    ids = {USERS: pieces.user_ids(), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)
-        distinct = _keep_in_scratch(run)(frame, contract.table)
+        found = frame if few else _keep_in_scratch(run)(frame, contract.table)
         known = known_numbers(config, contract, run)
-        tables[contract.table] = run.write(contract, number_ids(distinct, id_column, number, known))
+        numbered = number_ids(found, id_column, number, known, few=few)
+        tables[contract.table] = run.write(contract, numbered)
     merged = pieces.merged(*_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
     ratings = merged.withColumn("rating", F.col("rating").cast("float"))
     tables[RATINGS.table] = run.write(RATINGS, ratings)

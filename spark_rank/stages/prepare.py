@@ -67,7 +67,7 @@ def _keep_in_scratch(run: Run) -> Keep:
     def keep(frame: DataFrame, name: str) -> DataFrame:
         path = run.scratch_path(name)
         frame.write.mode("overwrite").parquet(path)
-        return run.spark.read.parquet(path)
+        return run.spark.read.schema(frame.schema).parquet(path)
 
     return keep
 
