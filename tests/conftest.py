@@ -25,8 +25,12 @@ hypothesis.settings.load_profile("tests")
 
 # a JVM of a few minutes: what the second compiler costs it never earns back (for jobs that tests
 # start, too)
-# with one compiler the JVM has room for 48 MB of compiled code only, which a whole pipeline fills
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
+# with one compiler the JVM has room for 48 MB of compiled code only, which a whole pipeline fills;
+# collectors that work beside the program take its core
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC",
+)
 
 SETTINGS = {
     "spark.master": "local[2]",
@@ -34,6 +38,11 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     # batches of a few users, so that every test crosses batch borders
     "spark.sql.execution.arrow.maxRecordsPerBatch": "8",
+    # thousands of jobs in one session: nobody looks at those that are over
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
 }
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -86,7 +95,7 @@ def make_config(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Confi
         brief = "features: {kind: panel, panel_size: 10}\nrecommend: {in_pipeline: false}\n"
         text = (yaml or small) + brief
         if "prepare:" not in text:
-            text += "prepare: {buckets: 2}\n"  # each is a task of most stages
+            text += "prepare: {buckets: 3}\n"  # each is a task of most stages
         path.write_text(text)
         return load_config(path, [f"store={folder / 'store'}", *sets])
 

@@ -201,11 +201,14 @@ def test_no_byte_of_a_text_is_lost_between_records(
     ("policy", "expected"),
     [
         ("latest", {("u", "i"): (5.0, 30), ("u", "j"): (4.0, None), ("v", "i"): (2.0, 7)}),
-        ("first", {("u", "i"): (1.0, 10), ("u", "j"): (3.0, None), ("v", "i"): (2.0, 7)}),
+        pytest.param(
+            "first", {("u", "i"): (1.0, 10), ("u", "j"): (3.0, None), ("v", "i"): (2.0, 7)},
+            marks=pytest.mark.slow,
+        ),
         ("mean", {("u", "i"): (3.0, 30), ("u", "j"): (3.5, None), ("v", "i"): (2.0, 7)}),
-        ("reject", {("v", "i"): (2.0, 7)}),
+        pytest.param("reject", {("v", "i"): (2.0, 7)}, marks=pytest.mark.slow),
     ],
-)
+)  # fmt: skip
 def test_duplicate_policies(
     tmp_path: Path, ingested: Callable[..., Run], policy: str,
     expected: dict[tuple[str, str], tuple[float, int | None]],
@@ -314,7 +317,11 @@ TITLES_BY_FORMAT = {
 }
 
 
-@pytest.mark.parametrize("name", TITLES_BY_FORMAT)
+@pytest.mark.parametrize(
+    "name",
+    ["u.item", "movies.csv",
+     *[pytest.param(name, marks=pytest.mark.slow) for name in ("movies.dat", "movie_titles.txt")]],
+)  # fmt: skip
 def test_titles(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None:
     text, encoding = TITLES_BY_FORMAT[name]
     titles = tmp_path / name

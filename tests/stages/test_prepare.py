@@ -77,7 +77,7 @@ def test_a_file_has_the_same_rows_in_the_same_order_every_time(
     spark: SparkSession, prepared: Prepared
 ) -> None:
     found = []
-    for partitions in (1, 16):
+    for partitions in (1, 5):
         with ExitStack() as settings:
             for name in ("spark.sql.shuffle.partitions", "spark.sql.files.minPartitionNum"):
                 settings.enter_context(runtime_setting(spark, name, str(partitions)))
