@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rank import cli
 from spark_rank.config import Config
 from spark_rank.data.tables import USERS
 from spark_rank.engine.lease import Lease, held
@@ -32,32 +30,8 @@ Ask = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "test.yaml"
-    path.write_text(f"store: {tmp_path / 'store'}\n")
-    return path
-
-
-@pytest.fixture
-def ask(
-    spark: SparkSession,
-    config: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Ask:
-    @contextmanager
-    def shared(name: str, settings: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr("spark_rank.runs.commands.spark_session", shared)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main(["runs", *words, "--config", str(config)])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+def ask(asking: Callable[[str], Ask]) -> Ask:
+    return asking("runs")
 
 
 def make_run(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rank import cli
 from spark_rank.config import Config, load_config
 from spark_rank.engine.runner import plain
 from spark_rank.engine.store import Run
@@ -24,32 +22,8 @@ Ask = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "test.yaml"
-    path.write_text(f"store: {tmp_path / 'store'}\nspark: {{spark.master: 'local[2]'}}\n")
-    return path
-
-
-@pytest.fixture
-def ask(
-    spark: SparkSession,
-    config: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Ask:
-    @contextmanager
-    def shared(name: str, settings: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr("spark_rank.runs.planning.spark_session", shared)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main(["plan", *words, "--config", str(config)])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+def ask(asking: Callable[[str], Ask]) -> Ask:
+    return asking("plan")
 
 
 def found(ask: Ask, *words: str) -> dict[str, Any]:
