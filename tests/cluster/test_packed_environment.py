@@ -52,5 +52,7 @@ def test_driver_and_workers_run_the_packed_environment(
     assert seen == works
     for place in found["driver"] + found["workers"]:
         for entry in [*place["path"], *place["env"].get("PYTHONPATH", "").split(":")]:
-            # Spark brings its own Python files along; here it is installed in the tests' Python
-            assert not entry.startswith(str(ROOT)) or entry.startswith(f"{SPARK_HOME}/python/")
+            # Spark brings its own Python files and one of its jars along; here it is installed in
+            # the tests' Python
+            own = (f"{SPARK_HOME}/python/", f"{SPARK_HOME}/jars/")
+            assert not entry.startswith(str(ROOT)) or entry.startswith(own)

@@ -162,13 +162,16 @@ def flip(path: Path, place: int | None = None) -> None:
 
 
 def test_verify_names_a_table_whose_checksums_have_a_damaged_head(ask: Ask, copied: Run) -> None:
-    damaged = sorted(local(copied).glob("models/.part-*.crc"))[:4]
+    tables = ("models", "metrics")
+    damaged = [s for table in tables for s in sorted(local(copied).glob(f"{table}/.part-*.crc"))][
+        :4
+    ]
     for sums, place in zip(damaged, (0, 3, 6, 8), strict=True):
         flip(sums, place)
     code, out, err = ask("verify", "--run", copied.run_id, "--format", "json")
     assert (code, "Traceback" in err) == (3, False)
     named = {problem["path"] for problem in json.loads(out)["problems"]}
-    assert named == {f"models/{sums.name[1:].removesuffix('.crc')}" for sums in damaged}
+    assert named == {f"{s.parent.name}/{s.name[1:].removesuffix('.crc')}" for s in damaged}
 
 
 def test_verify_finds_files_that_readers_do_not_list(ask: Ask, copied: Run) -> None:
