@@ -7,7 +7,7 @@ Parts, all by default but `users`, which needs a store:
   averaged members for each τ, beside the rivals. Student-t intervals, paired differences, and the
   noiseless rule's own loss as the floor.
 * `speed`: one long sequence. A group of all members in one task, two groups in two, and the
-  compiled kernel on the same examples without Spark.
+  compiled kernel on the same examples without Spark, in one process and by halves in two.
 * `users`: one PRank for every user by `train`, then N = 20 by `ensemble`, in a run of its own that
   is linked to a prepared one, such as ``benchmarks/ingest.py`` leaves.
 
@@ -16,6 +16,7 @@ Run: ``python benchmarks/ensemble.py [synthetic] [speed] [users STORE RUN]``.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -186,8 +187,10 @@ def speed(spark: SparkSession, folder: Path) -> None:
         ))  # fmt: skip
         seconds[groups] = min(took, seconds.get(groups, np.inf))
     bare = min(bare_seconds(x, ranks) for _ in range(2))
+    halves = min(seconds_of_halves(x, ranks) for _ in range(2))
     print(f"one sequence of {LONG:,} examples, N = {N_MEMBERS}, {os.cpu_count()} cores")
     print(f"  kernel alone, one core     {bare:8.1f} s")
+    print(f"  half of it on each of two  {halves:8.1f} s   speed-up {bare / halves:.2f}")
     print(f"  one task and the reduce    {seconds[1]:8.1f} s   {seconds[1] / bare:.2f} times")
     print(f"  two tasks and the reduce   {seconds[2]:8.1f} s   speed-up "
           f"{seconds[1] / seconds[2]:.2f}", flush=True)  # fmt: skip
@@ -210,14 +213,28 @@ def task_seconds(spark: SparkSession, folder: Path, settings: EnsembleConfig) ->
         return time.perf_counter() - began
 
 
-def bare_seconds(x: Floats, ranks: Ints) -> float:
+def bare_seconds(x: Floats, ranks: Ints, first: int = 0, last: int = N_MEMBERS) -> float:
     """Return the time of the class on the same examples, chunk by chunk as a task has them."""
     ensemble, group = OAP(5, n_members=N_MEMBERS), None
     ends = [*range(0, len(x), LONG_CHUNK), len(x)]
     began = time.perf_counter()
     for start, stop in pairwise(ends):
         X = polynomial_features(x[start:stop])
-        group = ensemble.train_members(X, ranks[start:stop], resume=group)
+        group = ensemble.train_members(X, ranks[start:stop], first=first, last=last, resume=group)
+    return time.perf_counter() - began
+
+
+def seconds_of_halves(x: Floats, ranks: Ints) -> float:
+    """Return the time of two processes with half of the members each: what two cores can give."""
+    processes = [
+        multiprocessing.get_context("fork").Process(target=bare_seconds, args=(x, ranks, *part))
+        for part in ((0, N_MEMBERS // 2), (N_MEMBERS // 2, N_MEMBERS))
+    ]
+    began = time.perf_counter()
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
     return time.perf_counter() - began
 
 
