@@ -32,6 +32,7 @@ from machine import Watch
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from scale import SETTINGS, branch
+from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config, FeaturesConfig, LearnerConfig, TrainConfig
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
@@ -187,7 +188,7 @@ def speed(spark: SparkSession, folder: Path) -> None:
         ))  # fmt: skip
         seconds[groups] = min(took, seconds.get(groups, np.inf))
     bare = min(bare_seconds(x, ranks) for _ in range(2))
-    halves = min(seconds_of_halves(x, ranks) for _ in range(2))
+    halves = seconds_of_halves()
     print(f"one sequence of {LONG:,} examples, N = {N_MEMBERS}, {os.cpu_count()} cores")
     print(f"  kernel alone, one core     {bare:8.1f} s")
     print(f"  half of it on each of two  {halves:8.1f} s   speed-up {bare / halves:.2f}")
@@ -224,18 +225,18 @@ def bare_seconds(x: Floats, ranks: Ints, first: int = 0, last: int = N_MEMBERS) 
     return time.perf_counter() - began
 
 
-def seconds_of_halves(x: Floats, ranks: Ints) -> float:
+def seconds_of_halves() -> float:
     """Return the time of two processes with half of the members each: what two cores can give."""
-    processes = [
-        multiprocessing.get_context("fork").Process(target=bare_seconds, args=(x, ranks, *part))
-        for part in ((0, N_MEMBERS // 2), (N_MEMBERS // 2, N_MEMBERS))
-    ]
-    began = time.perf_counter()
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    return time.perf_counter() - began
+    halves = [(0, N_MEMBERS // 2), (N_MEMBERS // 2, N_MEMBERS)]
+    # new interpreters, as Spark's workers are; the first time they load the kernel
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        return min(max(pool.map(seconds_of_half, halves, chunksize=1)) for _ in range(3))
+
+
+def seconds_of_half(part: tuple[int, int]) -> float:
+    x, ranks, _ = examples(np.random.default_rng(0), LONG)
+    with threadpool_limits(1):  # as in Spark's workers
+        return bare_seconds(x, ranks, *part)
 
 
 def users(spark: SparkSession, store: str, name: str) -> None:
