@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -17,7 +18,7 @@ from spark_rank.engine.session import spark_session
 from spark_rank.engine.store import Run
 from spark_rank.stages import pipeline
 from tests.fault_table import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401
-from tests.generated import generated_run
+from tests.generated import copy_kept, generated_run, keep_copy, share, shared_folder
 
 # no deadline: the first call of a compiled kernel compiles it; in CI the same examples every time
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
@@ -45,6 +46,16 @@ SETTINGS = {
     "spark.ui.retainedTasks": "1000",
 }
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["shared_folder"] = shared_folder()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # one of several processes
+        share(config.workerinput["shared_folder"])
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +127,15 @@ def run_pipeline(spark: SparkSession) -> Callable[..., Run]:
 
 
 @pytest.fixture(scope="session")
-def finished(make_config: Callable[..., Config], run_pipeline: Callable[..., Run]) -> Run:
+def finished(
+    spark: SparkSession, make_config: Callable[..., Config], run_pipeline: Callable[..., Run]
+) -> Run:
     """Return a whole small run, shared by the tests that only look at it."""
     learners = "[{name: linear, params: {C: 0.1}}, {name: rbf, params: {C: 10, kernel: rbf}}]"
-    return run_pipeline(make_config(f"train.learners={learners}", "recommend.in_pipeline=true"))
+    config = make_config(f"train.learners={learners}", "recommend.in_pipeline=true")
+    run = Run(spark, config.store, config.run_id)
+    folder = Path(run.root.removeprefix("file:"))
+    if not copy_kept("finished", folder):
+        run_pipeline(config)
+        keep_copy(folder, "finished")
+    return run

@@ -1,10 +1,12 @@
 """Runs on generated ratings, begun by a copy of what another test's run has begun with.
 
-The first stages of equal configurations leave equal files, and take seconds each time.
+The first stages of equal configurations leave equal files, and take seconds each time. What one
+process of the test run has made is there for the others.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -24,8 +26,43 @@ _RUNTIME = (
     "spark.sql.files.minPartitionNum",
     "spark.sql.files.maxPartitionBytes",
 )
-_kept = tempfile.TemporaryDirectory(prefix="generated-")
-_copies: dict[str, Path] = {}
+_own = tempfile.TemporaryDirectory(prefix="generated-")
+_shared = [_own.name]
+
+
+def share(folder: str) -> None:
+    """Keep copies where other processes of the test run keep theirs."""
+    _shared[:] = [folder]
+
+
+def shared_folder() -> str:
+    """Return where copies are kept."""
+    return _shared[0]
+
+
+def keep_copy(folder: Path, key: str) -> None:
+    """Keep a copy of a run, whole or not at all; the first one stays."""
+    kept = _kept(key)
+    if not kept.exists():
+        made = Path(tempfile.mkdtemp(dir=shared_folder())) / "run"
+        shutil.copytree(folder, made)
+        try:
+            made.rename(kept)
+        except OSError:  # another process was faster
+            assert kept.exists()
+
+
+def copy_kept(key: str, folder: Path) -> bool:
+    """Put the copy that is kept into a folder which is not there yet; False without one."""
+    kept = _kept(key)
+    if not kept.exists():
+        return False
+    shutil.copytree(kept, folder)
+    return True
+
+
+def _kept(key: str) -> Path:
+    return Path(shared_folder(), hashlib.sha256(key.encode()).hexdigest())
 
 
 def generated_run(spark: SparkSession, config: Config, last: str = "prepare") -> Run:
@@ -41,14 +78,13 @@ def generated_run(spark: SparkSession, config: Config, last: str = "prepare") ->
     stages = _PREFIX[: _PREFIX.index(last) + 1]
     keys = {name: _key(spark, config, name) for name in stages[1:]}
     for name in reversed(keys):
-        if keys[name] in _copies and not folder.exists():
-            shutil.copytree(_copies[keys[name]], folder)
+        if not folder.exists():
+            copy_kept(keys[name], folder)
     for number, name in enumerate(stages):
         if run.record(name) is None:
             run_stages([STAGES[name]], config, spark, run)
-            if number > 0 and keys[name] not in _copies:
-                _copies[keys[name]] = Path(_kept.name, str(len(_copies)))
-                shutil.copytree(folder, _copies[keys[name]])
+            if number > 0:
+                keep_copy(folder, keys[name])
     return run
 
 

@@ -75,7 +75,7 @@ POPULAR_TAIL = [FilterConfig(item_max=8), FilterConfig(user_min=2, item_min=2)]
     [
         (GROUP, 1, 1),
         (DENSE, 2, 3),
-        (POPULAR_TAIL, 20, 3),
+        pytest.param(POPULAR_TAIL, 20, 3, marks=pytest.mark.slow),
         (ONE_AFTER_THE_OTHER, 20, 1),
         pytest.param(ONE_AFTER_THE_OTHER, 20, 16, marks=pytest.mark.slow),
     ],

@@ -166,6 +166,7 @@ def test_filtered_users_have_no_say_in_the_aggregate(
     assert sorted(items) == [(f"q{i}", 8) for i in range(6)]
 
 
+@pytest.mark.slow
 def test_a_single_item_is_in_order_as_it_is(
     tmp_path: Path, make_config: MakeConfig, run_pipeline: Callable[..., Run]
 ) -> None:

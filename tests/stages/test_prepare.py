@@ -186,7 +186,12 @@ def test_given_features_are_found_by_the_ids_of_the_blocks(
     ("split", "reason", "n_test"),
     [
         ("prepare.train_share=1.0", None, 0),
-        ("prepare.split=leave_last prepare.leave_last=100000", "too_few_ratings", None),
+        pytest.param(
+            "prepare.split=leave_last prepare.leave_last=100000",
+            "too_few_ratings",
+            None,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_blocks_with_nothing_held_out_or_one_rating_to_learn_from_work(
