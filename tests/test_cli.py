@@ -220,8 +220,10 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     finished = {line["stage"]: line for line in lines if line["event"] == "finished"}
     # two baselines and the default's learner
     assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 3 * 20})
-    (overruled,) = [line for line in lines if line["event"] == "overruled"]
-    assert "secret.key=*********(redacted) wins" in overruled["message"]
+    overruled = [line["message"] for line in lines if line["event"] == "overruled"]
+    assert len(overruled) == 2
+    assert sum("secret.key=*********(redacted) wins" in said for said in overruled) == 1
+    assert sum("shuffle.partitions=2 wins" in said for said in overruled) == 1
     assert SECRET not in done.stderr + done.stdout
     assert "another-one" not in done.stderr + done.stdout
     no_file_holds_the_secret(tmp_path / "store")
