@@ -180,26 +180,31 @@ def speed(spark: SparkSession, folder: Path) -> None:
     x, ranks, _ = examples(np.random.default_rng(0), LONG)
     write_examples(folder / "long.parquet", x, ranks)
     entry = EnsembleLearnerConfig(n_members=N_MEMBERS, kernel="poly")
-    seconds = {}
+    seconds, alone = dict.fromkeys((1, 2), np.inf), dict.fromkeys((1, 2), np.inf)
     for groups in (1, 2, 1, 2):
         took = task_seconds(spark, folder, EnsembleConfig(
             learners=[entry], sequence=str(folder / "long.parquet"), groups=groups,
             chunk=LONG_CHUNK,
         ))  # fmt: skip
-        seconds[groups] = min(took, seconds.get(groups, np.inf))
+        alone[groups] = min(took[0], alone[groups])
+        seconds[groups] = min(took[1], seconds[groups])
     bare = min(bare_seconds(x, ranks) for _ in range(2))
     halves = seconds_of_halves()
     print(f"one sequence of {LONG:,} examples, N = {N_MEMBERS}, {os.cpu_count()} cores")
     print(f"  kernel alone, one core     {bare:8.1f} s")
     print(f"  half of it on each of two  {halves:8.1f} s   speed-up {bare / halves:.2f}")
+    print(f"  two tasks without reduce   {alone[2]:8.1f} s   speed-up "
+          f"{alone[1] / alone[2]:.2f} over one without")  # fmt: skip
     print(f"  one task and the reduce    {seconds[1]:8.1f} s   {seconds[1] / bare:.2f} times")
     print(f"  two tasks and the reduce   {seconds[2]:8.1f} s   speed-up "
           f"{seconds[1] / seconds[2]:.2f}", flush=True)  # fmt: skip
 
 
-def task_seconds(spark: SparkSession, folder: Path, settings: EnsembleConfig) -> float:
-    """Return the time of the members and the reduce, without reading the sequence and rivals."""
-    from spark_rank.stages.ensemble_sequence import sequence_job, sequence_models
+def task_seconds(
+    spark: SparkSession, folder: Path, settings: EnsembleConfig
+) -> tuple[float, float]:
+    """Return the times of the members alone, and with the reduce; nothing is read or compared."""
+    from spark_rank.stages.ensemble_sequence import member_sums, sequence_job, sequence_models
     from spark_rank.stages.ensemble_sources import sequence_source
 
     with tempfile.TemporaryDirectory(dir=folder) as files:
@@ -209,9 +214,11 @@ def task_seconds(spark: SparkSession, folder: Path, settings: EnsembleConfig) ->
         distribute_local(spark, Path(files), source.files)
         job = sequence_job(config, source)
         began = time.perf_counter()
+        member_sums(spark, job, settings.groups).write.format("noop").mode("overwrite").save()
+        between = time.perf_counter()
         found = sequence_models(spark, job, settings.groups)
         found.write.mode("overwrite").parquet(run.path("results"))
-        return time.perf_counter() - began
+        return between - began, time.perf_counter() - between
 
 
 def bare_seconds(x: Floats, ranks: Ints, first: int = 0, last: int = N_MEMBERS) -> float:

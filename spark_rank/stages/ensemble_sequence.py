@@ -96,6 +96,14 @@ def sequence_job(config: Config, source: Source) -> SequenceJob:
 
 def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
     """Return outcomes of chunks of rounds and, with the last, models; the same for all `groups`."""
+    reducers = _REDUCERS_PER_CORE * spark.sparkContext.defaultParallelism
+    placed = member_sums(spark, job, groups).repartition(reducers, *KEY)
+    ordered = placed.sortWithinPartitions(*KEY, "first_member")
+    return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
+
+
+def member_sums(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
+    """Return what every group of members leaves of every chunk of rounds, a task per group."""
     cores = spark.sparkContext.defaultParallelism
     problems = len(job.trials) * len(job.specs)
     wanted = groups or -(-cores // problems)
@@ -106,10 +114,7 @@ def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -
         for first, last in split_members(spec.params["n_members"], wanted)
     ]
     tasks = spark.range(0, len(work), 1, len(work))
-    parts = tasks.mapInArrow(partial(sequence_parts, job=job, work=work), PART_DDL)
-    placed = parts.repartition(_REDUCERS_PER_CORE * cores, *KEY)
-    ordered = placed.sortWithinPartitions(*KEY, "first_member")
-    return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
+    return tasks.mapInArrow(partial(sequence_parts, job=job, work=work), PART_DDL)
 
 
 def _spec(entry: EnsembleLearnerConfig, view: View, known: Known, seed: int) -> SequenceSpec:
