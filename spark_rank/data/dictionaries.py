@@ -27,7 +27,7 @@ def number_ids(
     bucket in the order of the ids: no task ever sees more than its bucket, and the numbers
     depend on the set of ids alone. Ids in `known`, a dictionary that this function made, keep
     their numbers, whether they occur or not; new ones go on behind its last. `few` ids, however
-    often each, are numbered by the driver: the same numbers for one job instead of six.
+    often each, are numbered by the driver: the same numbers, in fewer jobs.
     """
     bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
     if few and known is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,13 +20,19 @@ def stored_rows(spark: SparkSession, files: Filesystem, folders: Iterable[str]) 
         return sum(readers.map(lambda path: _rows(spark, path), paths))
 
 
-def _rows(spark: SparkSession, path: str) -> int:
+@contextmanager
+def opened(spark: SparkSession, path: str) -> Iterator[Any]:
+    """Open a Parquet file: the JVM's reader has read its footer, and no more."""
     jvm: Any = spark._jvm
-    hadoop = jvm.org.apache.parquet.hadoop
-    conf = spark._jsc.hadoopConfiguration()
-    location = jvm.org.apache.hadoop.fs.Path(path)
-    reader = hadoop.ParquetFileReader.open(hadoop.util.HadoopInputFile.fromPath(location, conf))
+    parquet = jvm.org.apache.parquet.hadoop
+    location, conf = jvm.org.apache.hadoop.fs.Path(path), spark._jsc.hadoopConfiguration()
+    reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(location, conf))
     try:
-        return int(reader.getRecordCount())
+        yield reader
     finally:
         reader.close()
+
+
+def _rows(spark: SparkSession, path: str) -> int:
+    with opened(spark, path) as reader:
+        return int(reader.getRecordCount())
