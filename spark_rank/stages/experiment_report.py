@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
@@ -46,26 +46,27 @@ def user_spreads(results: DataFrame, summary: Sequence[Mapping[str, Any]]) -> li
         F.col("target").isNotNull() & F.col("x").isNull() & F.col("value").isNotNull()
     )
     key = ["part", "metric", "method"]
-    users = of_users.groupBy(*key, "target").agg(F.avg("value").alias("value"))
+    users = of_users.groupBy(*key, "target").agg(_mean("value").alias("value"))
     shares = F.array(*[F.lit(share) for share in SHARES])
     spreads = users.groupBy(*key).agg(
         F.count("*").alias("users"),
-        F.avg("value").alias("mean"),
+        _mean("value").alias("mean"),
         F.percentile("value", shares).alias("quantiles"),
     )
     found = {
-        (row["part"], row["metric"], row["method"]): Spread(
-            row["part"],
-            row["metric"],
-            row["method"],
-            row["users"],
-            row["mean"],
-            tuple(row["quantiles"]),
+        tuple(row[name] for name in key): Spread(
+            **{**row.asDict(), "quantiles": tuple(row["quantiles"])}
         )
         for row in spreads.where(F.col("users") >= _FEWEST_USERS).collect()
     }
     order = [tuple(row[name] for name in key) for row in summary if row["x"] is None]
     return [found[place] for place in dict.fromkeys(order) if place in found]
+
+
+def _mean(name: str) -> Column:
+    """Return the mean of a group, added up in the order of the values, whatever the partitions."""
+    values = F.array_sort(F.collect_list(name))
+    return F.aggregate(values, F.lit(0.0), lambda total, value: total + value) / F.size(values)
 
 
 def _rows(contract: Contract, run: Run) -> list[dict[str, Any]]:
