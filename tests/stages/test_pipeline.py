@@ -393,7 +393,7 @@ def test_absurd_ratings_and_scores_do_not_end_the_run(
         f"input.path={write_csv(tmp_path, lines)}", "input.format=csv", f"store={store}",
         "train.learners=[{params: {C: 1e300}}]", "train.max_failed_share=1.0",
     )  # fmt: skip
-    run = run_pipeline(config, without=("rank", "aggregate"))
+    run = run_pipeline(config)
     assert (run.record("ingest") or {})["facts"]["quarantined_by_reason"] == {
         "rating_out_of_range": 1
     }
