@@ -10,7 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.blas import ddot
 
-from spark_rank.learners._gaussian import gaussian_sums, gaussian_values, upper_gaussian
+from spark_rank.learners._gaussian import (
+    gaussian_sums,
+    gaussian_values,
+    half_norms,
+    upper_gaussian,
+)
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 
@@ -22,10 +27,16 @@ KERNELS = ("linear", "rbf", "poly", "linear+rbf", "precomputed")
 
 
 class _Points(NamedTuple):
-    """Rows and half of their squared norms."""
+    """Rows, half of their squared norms, and the greatest of these."""
 
     rows: FloatArray
     halves: FloatArray
+    greatest: float
+
+    @classmethod
+    def of(cls, A: FloatArray) -> _Points:
+        rows, halves = _plain(A), np.empty(len(A))
+        return cls(rows, halves, half_norms(rows, halves))
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class Kernel:
             return self(X, X)
         _, points = self._near(X, X)
         gram = np.empty((len(X), len(X)))
-        upper_gaussian(_plain(points.rows), points.halves, *self._constants(), gram)
+        upper_gaussian(points.rows, points.halves, *self._constants(), gram)
         return gram
 
     def sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
@@ -73,8 +84,8 @@ class Kernel:
         left, right = self._near(A, B)
         sums = np.empty(len(A))
         gaussian_sums(
-            _plain(left.rows), _plain(right.rows), left.halves, right.halves, *self._constants(),
-            _plain(alpha), sums,
+            left.rows, right.rows, left.halves, right.halves, *self._constants(), _plain(alpha),
+            sums,
         )  # fmt: skip
         return sums
 
@@ -85,14 +96,13 @@ class Kernel:
         the origin that is nothing, and the rows stay as they are. A sum with the linear kernel,
         which a move would change, stays as it is too.
         """
-        right = 0.5 * squared_norms(B)
-        reach = 2.0 * self.gamma * float(right.max(initial=0.0))
+        right = _Points.of(B)
+        reach = 2.0 * self.gamma * right.greatest
         if self.name == "rbf" and _FAR < reach < math.inf:
             mean = B.mean(axis=0)
             A, B = (B - mean,) * 2 if A is B else (A - mean, B - mean)
-            right = 0.5 * squared_norms(B)
-        left = right if A is B else 0.5 * squared_norms(A)
-        return _Points(A, left), _Points(B, right)
+            right = _Points.of(B)
+        return right if A is B else _Points.of(A), right
 
     @property
     def _is_gaussian(self) -> bool:
@@ -108,11 +118,6 @@ def _plain(values: FloatArray) -> FloatArray:
     view = np.ascontiguousarray(values).view()
     view.flags.writeable = False
     return view
-
-
-def squared_norms(A: FloatArray) -> FloatArray:
-    """Return ‖a‖² for every row."""
-    return np.einsum("ij,ij->i", A, A)
 
 
 def scale_gamma(X: FloatArray) -> float:

@@ -311,9 +311,11 @@ class MPRank(KernelMachine):
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
         gram = self._upper_gram(X)
         ridge = self._ridge(len(y))
-        alpha, intercept = solve_centred(gram, y, ridge)
-        self._accept_dual(X, alpha, intercept)
-        self.objective_ = float(alpha @ (y - y.mean()))
+        mean = float(y.sum() / len(y))
+        targets = y - mean
+        alpha, constant = solve_centred(gram, targets, ridge)
+        self._accept_dual(X, alpha, mean + constant)
+        self.objective_ = float(alpha @ targets)
         # (I/C′ + K) α = y − b·1
         self._residuals = -ridge * alpha
 
