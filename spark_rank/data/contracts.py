@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, DataFrameWriter
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
@@ -19,11 +19,21 @@ VERSION_COLUMN = "schema_version"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: name, Spark type, meaning."""
+    """A column: name, Spark type, meaning.
+
+    Of `varied` numbers hardly any two are equal: no Parquet dictionary of them is tried, which
+    would cost a third of the time of writing them.
+    """
 
     name: str
     type: str
     doc: str
+    varied: bool = False
+
+    @property
+    def parquet_path(self) -> str:
+        """Return the name of the values in a Parquet file that Spark writes."""
+        return f"{self.name}.list.element" if self.type.startswith("array<") else self.name
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,14 @@ class Contract:
             F.col(field.name).alias(field.name, metadata=field.metadata) for field in self.schema()
         ]
         return stamped.select(documented)
+
+    def writer(self, frame: DataFrame) -> DataFrameWriter:
+        """Return what writes `frame` under the contract, in the place of what is there."""
+        writer = self.apply(frame).write.mode("overwrite")
+        for column in self.columns:
+            if column.varied:
+                writer.option(f"parquet.enable.dictionary#{column.parquet_path}", False)
+        return writer
 
     def check(self, frame: DataFrame) -> DataFrame:
         """Return `frame`, or raise `ContractError` naming the first column that differs."""

@@ -194,10 +194,13 @@ MODELS = Contract(
             "numbers in `panel` of the reviewers that are this user's features; null: all",
         ),
         Column(
-            "weights", "array<float>", "one per feature: what was learned plus what was expected"
+            "weights",
+            "array<float>",
+            "one per feature: what was learned plus what was expected",
+            varied=True,
         ),
         Column("support_items", "array<string>", "items of the dual coefficients"),
-        Column("dual", "array<float>", "dual coefficients of a kernel model"),
+        Column("dual", "array<float>", "dual coefficients of a kernel model", varied=True),
         Column(
             "thresholds",
             "array<double>",
@@ -224,7 +227,7 @@ MODELS = Contract(
             "whether they are 1 below the cut and 0 from it on, else the other way round",
         ),
         Column("ranker_alphas", "array<double>", "their weights in the sum"),
-        Column("norm", "double", "norm of the learned function in its kernel's space"),
+        Column("norm", "double", "norm of the learned function in its kernel's space", varied=True),
         Column("expected_norm", "double", "norm of the expected weights; null without"),
         Column("train_msd", "double", "mean squared difference on the training ratings"),
         Column("train_m1d", "double", "mean 1-norm difference on the training ratings"),
@@ -235,7 +238,7 @@ MODELS = Contract(
             "ranking margin loss at `train.margin` on them; null without a norm",
         ),
         Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
-        Column("test_scores", "array<float>", "their scores; null when failed"),
+        Column("test_scores", "array<float>", "their scores; null when failed", varied=True),
         Column(
             "test_ranks", "array<int>", "their predicted ranks; null unless the learner has ranks"
         ),
@@ -267,6 +270,7 @@ ENSEMBLE_MODELS = Contract(
             "of bagging and voted, and where kept: every member's rule, member after member: "
             "weights on the features, weight on the item offset (not of a sequence's file), "
             "thresholds; of a kernel on a budget the dual coefficients, thresholds",
+            varied=True,
         ),
         Column(
             "support_features",

@@ -95,9 +95,8 @@ class Run:
 
         Readers see it when the stage is done.
         """
-        writer = contract.apply(frame).write.mode("overwrite")
         folder = self.draft_path(contract.table)
-        writer.partitionBy(*partition_by).parquet(folder)
+        contract.writer(frame).partitionBy(*partition_by).parquet(folder)
         if not partition_by:  # else every directory has what its readers ask for, and no more
             join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written

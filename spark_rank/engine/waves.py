@@ -173,8 +173,7 @@ class _Saver:
         # a name of its own: tasks of a job that failed may still be about to end
         own = f"{wave.number:05d}-{draft.attempt}{suffix}"
         folder = f"{draft.waves}/{self.contract.table}/{own}"
-        writer = self.contract.apply(make(wave)).write.mode("overwrite")
-        writer.partitionBy(*self.partition_by).parquet(folder)
+        self.contract.writer(make(wave)).partitionBy(*self.partition_by).parquet(folder)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
         rows = stored_rows(self.run.spark, draft.files, [folder])

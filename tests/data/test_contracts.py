@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -61,3 +65,28 @@ def test_arrow_and_spark_types_agree(spark: SparkSession) -> None:
             for schema in (applied.schema, contract.schema())
         )
         assert ours == promised
+
+
+def test_no_dictionary_is_tried_of_varied_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [
+        Column(f"{words}{number}", kind, words, varied=words == "varied")
+        for words in ("varied", "plain")
+        for number, kind in enumerate(("array<float>", "double"))
+    ]
+    contract = Contract("sample", 1, "a sample", tuple(columns))
+    alike: dict[str, Any] = {"varied0": [0.5] * 9, "varied1": 1.0, "plain0": [0.5] * 9,
+                             "plain1": 1.0}  # fmt: skip
+    rows = pa.Table.from_pylist([alike] * 9, schema=arrow_schema(contract.columns))
+    folder = tmp_path / "sample"
+    contract.writer(spark.createDataFrame(rows).coalesce(1)).parquet(str(folder))
+    (file,) = folder.glob("*.parquet")
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    with_dictionary = {
+        group.column(place).path_in_schema: group.column(place).has_dictionary_page
+        for place in range(len(contract.columns))
+    }
+    assert with_dictionary == {
+        "varied0.list.element": False, "varied1": False,
+        "plain0.list.element": True, "plain1": True,
+    }  # fmt: skip
+    assert pq.read_table(file).drop(["schema_version"]).to_pylist() == [alike] * 9
