@@ -185,7 +185,7 @@ MODELS = Contract(
         Column("kernel", "string", "kernel of the model; null for fallbacks and baselines"),
         Column("gamma", "double", "kernel width used; null for the linear kernel"),
         Column("on_rating_scale", "boolean", "whether scores are ratings; else only their order"),
-        Column("intercept", "double", "constant of the score"),
+        Column("intercept", "double", "constant of the score", varied=True),
         Column("offset_weight", "double", "factor of the item offset; 0 where it is not used"),
         Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
         Column(
@@ -229,9 +229,15 @@ MODELS = Contract(
         Column("ranker_alphas", "array<double>", "their weights in the sum"),
         Column("norm", "double", "norm of the learned function in its kernel's space", varied=True),
         Column("expected_norm", "double", "norm of the expected weights; null without"),
-        Column("train_msd", "double", "mean squared difference on the training ratings"),
-        Column("train_m1d", "double", "mean 1-norm difference on the training ratings"),
-        Column("train_misranking", "double", "pairwise misranking on the training ratings"),
+        Column(
+            "train_msd", "double", "mean squared difference on the training ratings", varied=True
+        ),
+        Column(
+            "train_m1d", "double", "mean 1-norm difference on the training ratings", varied=True
+        ),
+        Column(
+            "train_misranking", "double", "pairwise misranking on the training ratings", varied=True
+        ),
         Column(
             "train_margin_loss",
             "double",
@@ -377,6 +383,68 @@ TUNING = Contract(
 )
 
 # what `evaluate` measures per user; each is null where it is undefined
+METRICS = Contract(
+    "ensemble_metrics",
+    1,
+    "one row per learner on a sequence and metric: its distribution over trials",
+    (
+        Column("learner", "string", "name of the ensemble, or of a rival on the same sequence"),
+        Column(
+            "metric",
+            "string",
+            "rank_loss, exact_rank or misranking on the test part, or online_loss on the way",
+        ),
+        Column("trials", "bigint", "trials with a defined value"),
+        Column("mean", "double", "mean over them; null without"),
+        Column("sd", "double", "standard deviation over them; null for a single one"),
+        Column("ci_low", "double", "lower end of the t interval of the mean"),
+        Column("ci_high", "double", "upper end of the t interval of the mean"),
+        Column("least", "double", "least value"),
+        Column("greatest", "double", "greatest value"),
+    ),
+)
+
+ENSEMBLE_DIVERSITY = Contract(
+    "ensemble_diversity",
+    1,
+    "one row per ensemble: how much its members differ, and what they cost",
+    (
+        Column("learner", "string", "name of the ensemble"),
+        Column("combine", "string", "bpm, bagging or voted"),
+        Column("sampling", "string", "bernoulli or poisson"),
+        Column("tau", "double", "probability that a member sees an example; null for poisson"),
+        Column("n_members", "int", "number of members"),
+        Column("samples", "bigint", "users, or trials, that were learned"),
+        Column("angle", "double", "mean over them of `angle` of ensemble_models"),
+        Column("disagreement", "double", "mean over them of `disagreement`"),
+        Column("presented", "double", "mean number of examples that a member was shown"),
+        Column("correct", "double", "mean number of them that it ranked right at once"),
+        Column("updates", "double", "mean number of moves of a member's rule"),
+        Column("prank_passes", "int", "its cost: passes of a single PRank over all examples"),
+    ),
+)
+
+TUNING = Contract(
+    "tuning",
+    1,
+    "one row per learner and point of its grid: how well it did on a sample of users",
+    (
+        Column("learner", "string", "name of the learner"),
+        Column("candidate", "int", "number of the point, from 1"),
+        Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
+        Column("users", "bigint", "users of the sample"),
+        Column(
+            "error",
+            "double",
+            "mean over users: leave-pair-out error, or over folds the squared difference, rank "
+            "loss or misranking; null where learning failed",
+        ),
+        Column("standard_error", "double", "standard error of that mean"),
+        Column("chosen", "boolean", "whether it is the one that train uses"),
+    ),
+)
+
+# what `evaluate` measures per user; each is null where it is undefined
 METRIC_COLUMNS = (
     Column("msd", "double", "mean squared difference over pairs; null when undefined"),
     Column("m1d", "double", "mean 1-norm difference over pairs"),
@@ -408,12 +476,19 @@ METRICS = Contract(
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
         *METRIC_COLUMNS,
-        Column("train_msd", "double", "msd on the training ratings"),
-        Column("train_m1d", "double", "m1d on the training ratings"),
-        Column("train_misranking", "double", "misranking on the training ratings"),
-        Column("train_margin_loss", "double", "margin loss at `train.margin` on them"),
-        Column("stability_bound", "double", "bound on the expected msd; null without one"),
-        Column("margin_bound", "double", "bound on the expected misranking; null without one"),
+        Column("train_msd", "double", "msd on the training ratings", varied=True),
+        Column("train_m1d", "double", "m1d on the training ratings", varied=True),
+        Column("train_misranking", "double", "misranking on the training ratings", varied=True),
+        Column("train_margin_loss", "double", "margin loss at `train.margin` on them", varied=True),
+        Column(
+            "stability_bound", "double", "bound on the expected msd; null without one", varied=True
+        ),
+        Column(
+            "margin_bound",
+            "double",
+            "bound on the expected misranking; null without one",
+            varied=True,
+        ),
     ),
 )
 
