@@ -114,11 +114,19 @@ def peer_scores(peer: str, split: Split, seed: int) -> Iterator[tuple[str, Float
 
 
 def _constant(split: Split, seed: int) -> Iterator[tuple[str, FloatArray]]:
-    yield "no settings", np.zeros(len(split.test_items))
+    yield "no settings", _at_users_levels(split, np.zeros(split.n_items))
 
 
 def _item_offset(split: Split, seed: int) -> Iterator[tuple[str, FloatArray]]:
-    yield "no settings", item_offsets(split)[split.test_items]
+    yield "no settings", _at_users_levels(split, item_offsets(split))
+
+
+def _at_users_levels(split: Split, of_items: FloatArray) -> FloatArray:
+    """Return the items' values, and what a user's training ratings lie above them on average."""
+    sizes = np.maximum(np.diff(split.ends), 1)
+    above = split.ratings - of_items[split.items]
+    levels = np.bincount(split.users(), weights=above, minlength=len(sizes)) / sizes
+    return np.asarray(of_items[split.test_items] + levels[split.held_out_users()])
 
 
 def _neighbours(split: Split, seed: int) -> Iterator[tuple[str, FloatArray]]:

@@ -12,7 +12,7 @@ from test_peers import draw_split
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.alternating import als_scores, solved
 from spark_rank.experiments.frame import Study
-from spark_rank.experiments.modern_methods import LEARNERS, PEERS, predicted
+from spark_rank.experiments.modern_methods import LEARNERS, PEERS, peer_scores, predicted
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.experiments.shared_halves import (
     factor_features,
@@ -22,6 +22,7 @@ from spark_rank.experiments.shared_halves import (
     split_of,
 )
 from spark_rank.experiments.summary import Found, compare, summarise
+from spark_rank.learners import ConstantScorer, ItemOffsetScorer
 
 SETTINGS = {"users": 6, "held_out": 3, "rank": 2, "factor_rounds": 2, "references": 10,
             "reference_min": 8, "chunk": 4}  # fmt: skip
@@ -96,6 +97,23 @@ def test_reviewers_are_others(study: Study) -> None:
         known = dict(zip(split.items[given], split.ratings[given], strict=True))
         expected = [known.get(item, np.median(split.ratings[given])) - 3.0 for item in items]
         np.testing.assert_array_equal(rows[:, column], expected)
+
+
+def test_baselines_predict_ratings(study: Study) -> None:
+    """They are those of the package: errors of a prediction mean nothing at another level."""
+    split = split_of(study)
+    for peer, learner, offsets in (
+        ("constant", ConstantScorer(), np.zeros(split.n_items)),
+        ("item offset", ItemOffsetScorer(), item_offsets(split)),
+    ):
+        ((_, scores),) = peer_scores(peer, split, 0)
+        for user in range(len(split.ends) - 1):
+            own, held_out = rows_of(split, user)
+            known, asked = split.items[own], split.test_items[held_out]
+            none = np.empty((len(known), 0)), np.empty((len(asked), 0))
+            fitted = learner.fit(none[0], split.ratings[own], offset=offsets[known])
+            expected = fitted.decision_function(none[1], offset=offsets[asked])
+            np.testing.assert_allclose(scores[held_out], expected)
 
 
 def test_a_failure_is_a_result_without_a_value(study: Study) -> None:
