@@ -73,7 +73,7 @@ def assert_close(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("with_prior", [False, True])
-@pytest.mark.parametrize("width", [4, 40, 100])
+@pytest.mark.parametrize("width", [4, 40, 100, 124])
 def test_a_user_among_others_is_the_user_alone(width: int, with_prior: bool) -> None:
     shared = features(width, with_prior=with_prior)
     told: list[tuple[str, str]] = []
@@ -99,7 +99,7 @@ def test_a_user_among_others_is_the_user_alone(width: int, with_prior: bool) -> 
     assert [u for u, s in enumerate(statuses["plain"]) if s != "learned"] == [1, 2, 4]
 
 
-@pytest.mark.parametrize("width", [4, 100])
+@pytest.mark.parametrize("width", [4, 100, 124])
 def test_who_else_is_in_the_batch_changes_no_bit(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
