@@ -3,15 +3,17 @@
 Large systems are factorised in single precision, which takes half the time, and the solution is
 refined with residuals in double precision until it has the digits of a double one.
 
+Compiled kernels are cached by the text of their own file: after a change to `dot`, touch this one.
+
 References
 ----------
 Wilkinson: Rounding Errors in Algebraic Processes, 1963. Langou et al.: Exploiting the Performance
 of 32 Bit Floating Point Arithmetic in Obtaining 64 Bit Accuracy, SC 2006.
-
-Compiled kernels are cached by the text of their own file: after a change to `dot`, touch this one.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -23,7 +25,7 @@ from spark_rank.learners.base import FloatArray
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-SingleArray = NDArray[np.float32]
+AnyArray = NDArray[np.floating[Any]]  # of either precision
 
 _SMALL = 64  # LAPACK's way into a Cholesky costs more than a plain one of this size
 _LARGE = 120  # from here on refining costs less than half the precision saves
@@ -89,7 +91,7 @@ def _fit(
 
 
 @njit(cache=True, nogil=True)
-def _system(A: FloatArray, ridge: float) -> FloatArray:
+def _system(A: AnyArray, ridge: float | np.float32) -> AnyArray:
     """Return A Aᵀ + ridge·I; of a large one the lower triangle, and what is near it above."""
     system = np.empty((len(A), len(A)), A.dtype)
     for start in range(0, len(A), _SMALL):
@@ -134,7 +136,7 @@ def _solve_refined(X: FloatArray, primal: bool, right: FloatArray, ridge: float)
 
 
 @njit(cache=True, nogil=True)
-def _turned(X: FloatArray) -> SingleArray:
+def _turned(X: FloatArray) -> AnyArray:
     """Return Xᵀ in single precision, turned block by block, which stay in the cache."""
     m, d = X.shape
     turned = np.empty((d, m), np.float32)
@@ -146,7 +148,7 @@ def _turned(X: FloatArray) -> SingleArray:
 
 
 @njit(cache=True, nogil=True)
-def _step(upper: SingleArray, lower: SingleArray, rest: FloatArray) -> FloatArray:
+def _step(upper: AnyArray, lower: AnyArray, rest: FloatArray) -> FloatArray:
     """Return the solution of the system UᵀU x = rest, with L = Uᵀ; all loops run along rows."""
     scale = np.abs(rest).max()
     if scale == 0.0:
@@ -165,7 +167,7 @@ def _step(upper: SingleArray, lower: SingleArray, rest: FloatArray) -> FloatArra
 
 
 @njit(cache=True, nogil=True)
-def _solve(system: FloatArray, right: FloatArray) -> bool:
+def _solve(system: AnyArray, right: FloatArray) -> bool:
     """Replace `right` by the solution of the system; False where that is not positive definite."""
     if not np.isfinite(np.trace(system)):
         return False
@@ -183,7 +185,7 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _small_root(system: FloatArray) -> FloatArray:
+def _small_root(system: AnyArray) -> AnyArray:
     """Return the upper U with UᵀU the system, which is overwritten; empty where there is none.
 
     Row by row, each taken off from all that follow: all loops run along rows.
@@ -205,7 +207,7 @@ def _small_root(system: FloatArray) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def _large_root(system: FloatArray) -> FloatArray:
+def _large_root(system: AnyArray) -> AnyArray:
     """Return the same by LAPACK, which reads the lower triangle."""
     try:
         root = np.linalg.cholesky(system)
