@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from spark_rank.experiments.mprank_candidates import (
     chosen_scores,
     trial_results,
 )
-from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.experiments.restricted_set import RestrictedSet, restricted
 from spark_rank.experiments.reviewer_problems import (
     Problem,
     Sample,
@@ -74,22 +73,7 @@ class MPRankTable2:
     rounds: list[int] = setting([10, 20, 50, 100, 200, 500], "boosting rounds to choose from")
 
 
-@lru_cache(maxsize=8)
-def restricted(ratings: RatingSet, user_min: int, item_min: int) -> RatingSet:
-    """Return the users with enough ratings, and the items with enough ratings by these."""
-    users = np.repeat(np.arange(ratings.n_users), ratings.n_ratings)
-    kept = (ratings.n_ratings >= user_min)[users]
-    per_item = np.bincount(ratings.items[kept], minlength=ratings.n_items)
-    kept &= (per_item >= item_min)[ratings.items]
-    return RatingSet.from_columns(
-        ratings.name,
-        ratings.user_ids[users[kept]].tolist(),
-        ratings.item_ids[ratings.items[kept]].tolist(),
-        ratings.ratings[kept].tolist(),
-    )
-
-
-def subset(study: Study, part: int) -> RatingSet:
+def subset(study: Study, part: int) -> RestrictedSet:
     """Return the ratings of a part: one of the densities, or the books."""
     settings: MPRankTable2 = study.settings
     if part == len(_DENSITIES):
@@ -186,7 +170,7 @@ def _name(part: int) -> str:
     return (*_DENSITIES, _BOOKS)[part]
 
 
-def _testable(ratings: RatingSet) -> Sequence[int]:
+def _testable(ratings: RestrictedSet) -> Sequence[int]:
     """Return the users with something to learn from and a pair to predict."""
     return [int(user) for user in np.flatnonzero(ratings.n_ratings >= 4)]
 

@@ -63,7 +63,7 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if needs and not found:
         return _skipped(config, missing, run)
     clock = StopWatch()
-    read = {name: read_rating_set(spark, source) for name, source in found.items()}
+    read = {name: read_rating_set(spark, source, run) for name, source in found.items()}
     data = {name: one.ratings for name, one in read.items()}
     study = Study(chosen.name, settings, config.seed, data)
     files = distribute(data, spark, run)
