@@ -23,6 +23,7 @@ from spark_rank.experiments.mprank_candidates import (
     Candidates,
     choose,
     chosen_scores,
+    published_figures,
     trial_results,
 )
 from spark_rank.experiments.restricted_set import RestrictedSet, restricted
@@ -38,8 +39,6 @@ _SOURCE = "Cortes, Mohri and Rastogi, table 1"
 _SECOND = "Cortes, Mohri and Rastogi, table 2"
 _BOOKS = "Books"
 _DENSITIES = ("Netflix 32 %", "Netflix 46 %", "Netflix 58 %")
-_METHODS = ("MPRank", "SVRank", "RankBoost")
-_SHOWN_ROUNDS = 100
 _FIGURES = (
     (_DENSITIES[0], "MSD", (1.58, 0.04), (1.80, 0.05), (57.5, 7.8)),
     (_DENSITIES[1], "MSD", (1.55, 0.03), (1.90, 0.06), (23.9, 2.9)),
@@ -135,7 +134,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     problem = _problem(study, part, user)
     chosen = study.chosen[_name(part)]
     scores = {"constant": np.zeros(len(problem.test_ratings))}
-    scores |= chosen_scores(problem, chosen, also_rounds=_SHOWN_ROUNDS)
+    scores |= chosen_scores(problem, chosen)
     target = str(subset(study, part).user_ids[user])
     return results_of(scores, problem, part=_name(part), repeat=int(repeat), target=target)
 
@@ -148,12 +147,11 @@ def candidates(settings: MPRankTable2) -> Candidates:
 def published(settings: MPRankTable2) -> list[Published]:
     """Return the paper's tables."""
     return [
-        Published(method, metric, *figure, part=part,
-                  source=_SECOND if metric == "misranking" else _SOURCE)
+        figure
         for part, metric, *figures in _FIGURES
-        for method, figure in zip(_METHODS, figures, strict=True)
-        if figure is not None
-    ]  # fmt: skip
+        for source in (_SECOND if metric == "misranking" else _SOURCE,)
+        for figure in published_figures(part, metric, figures, source)
+    ]
 
 
 def claims(settings: MPRankTable2) -> list[Claim]:
