@@ -96,17 +96,13 @@ def _check_held(ratings: int, path: str) -> None:
         )
 
 
-def distribute(
-    data: Mapping[str, RatingSet], spark: SparkSession, run: Run
-) -> dict[str, RatingSetFiles]:
-    """Put the data sets onto every node that works for the run, as files to map into memory."""
-    distributed = {}
+def distribute(ratings: RatingSet, spark: SparkSession, run: Run) -> RatingSetFiles:
+    """Put a data set onto every node that works for the run, as files to map into memory."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as temporary:
         folder = Path(temporary)
-        for name, ratings in data.items():
-            distributed[name] = write_rating_set(folder, ratings)
-            for file in distributed[name].arrays:
-                target = run.scratch_path(f"{FILES}/{file.name}")
-                run.files.upload(folder / file.name, target)
-                spark.sparkContext.addFile(run.files.uri(target))
-    return distributed
+        files = write_rating_set(folder, ratings)
+        for file in files.arrays:
+            target = run.scratch_path(f"{FILES}/{file.name}")
+            run.files.upload(folder / file.name, target)
+            spark.sparkContext.addFile(run.files.uri(target))
+    return files
