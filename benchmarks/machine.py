@@ -7,20 +7,35 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 _PERIOD = 0.25
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+class Usage(NamedTuple):
+    """What a process has: CPU seconds with those of its ended children, resident gigabytes.
+
+    `private` are those that it shares with no other process by way of a file.
+    """
+
+    name: str
+    cpu: float
+    resident: float
+    private: float
+
+
 class Watch:
-    """Follows the processes that this one has started: a JVM, and Python workers below it."""
+    """Follows this process and those that it has started: a JVM, and Python workers below it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.cpu_seconds = 0.0
         self.jvm_gigabytes = 0.0
         self.worker_gigabytes = 0.0
+        self.worker_private_gigabytes = 0.0
+        self.own_gigabytes = 0.0
         self._samples: list[tuple[float, float]] = []
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -63,15 +78,17 @@ class Watch:
         # CPU of this process and of all below it, those that ended among them
         processes = [os.getpid(), *descendants(os.getpid())]
         found = [usage for pid in processes if (usage := _usage(pid)) is not None]
-        spent = sum(cpu for _, cpu, _ in found)
+        spent = sum(usage.cpu for usage in found)
         # what has ended is missing until its parent has heard of it
         spent = max(spent, self._samples[-1][1]) if self._samples else spent
         self._samples.append((time.perf_counter(), spent))
-        for name, _, gigabytes in found[1:]:
-            if name == "java":
-                self.jvm_gigabytes = max(self.jvm_gigabytes, gigabytes)
-            elif name.startswith("python"):  # a JVM's forks bear the names of its threads
-                self.worker_gigabytes = max(self.worker_gigabytes, gigabytes)
+        self.own_gigabytes = max(self.own_gigabytes, found[0].resident)
+        for one in found[1:]:
+            if one.name == "java":
+                self.jvm_gigabytes = max(self.jvm_gigabytes, one.resident)
+            elif one.name.startswith("python"):  # a JVM's forks bear the names of its threads
+                self.worker_gigabytes = max(self.worker_gigabytes, one.resident)
+                self.worker_private_gigabytes = max(self.worker_private_gigabytes, one.private)
 
 
 def descendants(pid: int) -> list[int]:
@@ -91,13 +108,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def _usage(pid: int) -> tuple[str, float, float] | None:
-    """Return name, CPU seconds (of ended children too) and resident gigabytes of a process."""
+def _usage(pid: int) -> Usage | None:
     try:
         head, rest = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)
-        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except OSError:  # it ended meanwhile
         return None
     fields = rest.split()
     ticks = sum(int(fields[place]) for place in (11, 12, 13, 14))
-    return head.split("(", 1)[1], ticks / _TICKS, resident * _PAGE / 1e9
+    gigabytes = (pages * _PAGE / 1e9 for pages in (resident, resident - shared))
+    return Usage(head.split("(", 1)[1], ticks / _TICKS, *gigabytes)

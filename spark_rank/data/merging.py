@@ -127,7 +127,7 @@ def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
     ``reject`` lets none count. The order is total up to rows that are equal in every value:
     whatever order they come in, the result is the same, means to the last bit.
     """
-    order = _order(ratings.users, ratings.items)
+    order = order_of_pairs(ratings.users, ratings.items)
     ratings = ratings.take(order)
     repeats = np.zeros(len(order), bool)
     np.logical_and(
@@ -212,7 +212,7 @@ def _value(column: pa.Array, place: int) -> Any:
     return cell.as_py()
 
 
-def _order(users: IntArray, items: IntArray) -> IntArray:
+def order_of_pairs(users: IntArray, items: IntArray) -> IntArray:
     """Return the places in the order of user and item; ties as they come."""
     places = np.arange(len(users))
     for_place, for_item, for_user = (

@@ -92,7 +92,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper; `reach` is half its interval's width, None where none was printed."""
+    """A figure of a paper; `reach` is half its interval's width, None where none was printed.
+
+    `again` marks a figure of another method's that is shown beside this one too: it counts there.
+    """
 
     method: str
     metric: str
@@ -101,6 +104,7 @@ class Published:
     part: str = "all"
     x: float | None = None
     source: str = ""
+    again: bool = False
 
 
 @dataclass(frozen=True)

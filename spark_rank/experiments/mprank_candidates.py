@@ -8,18 +8,21 @@ beside the others' M1D.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from spark_rank.experiments.frame import Result
+from spark_rank.experiments.frame import Published, Result
 from spark_rank.experiments.reviewer_problems import FloatArray, Problem, measured
 from spark_rank.learners import MPRank, RankBoost, SVRank
 
 BY_M1D = "MPRank by M1D"
 OWN_COST = {"MPRank": "MSD", BY_M1D: "M1D", "SVRank": "M1D", "RankBoost": "misranking"}
+# RankBoost's rounds that are shown beside those chosen: the paper's MSD is that of about so many
+SHOWN_ROUNDS = 100
+AFTER_SHOWN_ROUNDS = f"RankBoost, {SHOWN_ROUNDS} rounds"
 Parameters = Mapping[str, Any]
 
 
@@ -100,12 +103,30 @@ def choose(results: Sequence[Result], candidates: Candidates) -> dict[str, dict[
     return chosen
 
 
-def chosen_scores(
-    problem: Problem, chosen: Mapping[str, Parameters], *, also_rounds: int
-) -> dict[str, FloatArray]:
+def published_figures(
+    part: str, metric: str, figures: Sequence[tuple[float, float] | None], source: str
+) -> list[Published]:
+    """Return a line of the paper's tables: MPRank, SVRank and RankBoost.
+
+    The paper does not say how many rounds RankBoost's figure is of: both rows have it beside them.
+    """
+    found = [
+        Published(method, metric, *figure, part=part, source=source)
+        for method, figure in zip(("MPRank", "SVRank", "RankBoost"), figures, strict=True)
+        if figure is not None
+    ]
+    after_shown = [
+        replace(figure, method=AFTER_SHOWN_ROUNDS, again=True)
+        for figure in found
+        if figure.method == "RankBoost"
+    ]
+    return found + after_shown
+
+
+def chosen_scores(problem: Problem, chosen: Mapping[str, Parameters]) -> dict[str, FloatArray]:
     """Return the held-out items' scores of every method with its chosen parameters.
 
-    RankBoost is shown after `also_rounds` rounds too.
+    RankBoost is shown after `SHOWN_ROUNDS` rounds too.
     """
     scores: dict[str, FloatArray] = {}
     learners: dict[str, type[MPRank | SVRank]] = {
@@ -114,6 +135,6 @@ def chosen_scores(
     for method, learner in learners.items():
         model = learner(kernel="rbf", **chosen[method]).fit(problem.X, problem.y)
         scores[method] = model.decision_function(problem.test_items)
-    rounds = [int(chosen["RankBoost"]["rounds"]), also_rounds]
-    names = ("RankBoost", f"RankBoost, {also_rounds} rounds")
+    rounds = [int(chosen["RankBoost"]["rounds"]), SHOWN_ROUNDS]
+    names = ("RankBoost", AFTER_SHOWN_ROUNDS)
     return scores | dict(zip(names, staged_scores(problem, rounds), strict=True))

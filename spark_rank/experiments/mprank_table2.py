@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -24,9 +23,10 @@ from spark_rank.experiments.mprank_candidates import (
     Candidates,
     choose,
     chosen_scores,
+    published_figures,
     trial_results,
 )
-from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.experiments.restricted_set import RestrictedSet, restricted
 from spark_rank.experiments.reviewer_problems import (
     Problem,
     Sample,
@@ -39,8 +39,6 @@ _SOURCE = "Cortes, Mohri and Rastogi, table 1"
 _SECOND = "Cortes, Mohri and Rastogi, table 2"
 _BOOKS = "Books"
 _DENSITIES = ("Netflix 32 %", "Netflix 46 %", "Netflix 58 %")
-_METHODS = ("MPRank", "SVRank", "RankBoost")
-_SHOWN_ROUNDS = 100
 _FIGURES = (
     (_DENSITIES[0], "MSD", (1.58, 0.04), (1.80, 0.05), (57.5, 7.8)),
     (_DENSITIES[1], "MSD", (1.55, 0.03), (1.90, 0.06), (23.9, 2.9)),
@@ -74,22 +72,7 @@ class MPRankTable2:
     rounds: list[int] = setting([10, 20, 50, 100, 200, 500], "boosting rounds to choose from")
 
 
-@lru_cache(maxsize=8)
-def restricted(ratings: RatingSet, user_min: int, item_min: int) -> RatingSet:
-    """Return the users with enough ratings, and the items with enough ratings by these."""
-    users = np.repeat(np.arange(ratings.n_users), ratings.n_ratings)
-    kept = (ratings.n_ratings >= user_min)[users]
-    per_item = np.bincount(ratings.items[kept], minlength=ratings.n_items)
-    kept &= (per_item >= item_min)[ratings.items]
-    return RatingSet.from_columns(
-        ratings.name,
-        ratings.user_ids[users[kept]].tolist(),
-        ratings.item_ids[ratings.items[kept]].tolist(),
-        ratings.ratings[kept].tolist(),
-    )
-
-
-def subset(study: Study, part: int) -> RatingSet:
+def subset(study: Study, part: int) -> RestrictedSet:
     """Return the ratings of a part: one of the densities, or the books."""
     settings: MPRankTable2 = study.settings
     if part == len(_DENSITIES):
@@ -151,7 +134,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     problem = _problem(study, part, user)
     chosen = study.chosen[_name(part)]
     scores = {"constant": np.zeros(len(problem.test_ratings))}
-    scores |= chosen_scores(problem, chosen, also_rounds=_SHOWN_ROUNDS)
+    scores |= chosen_scores(problem, chosen)
     target = str(subset(study, part).user_ids[user])
     return results_of(scores, problem, part=_name(part), repeat=int(repeat), target=target)
 
@@ -164,12 +147,11 @@ def candidates(settings: MPRankTable2) -> Candidates:
 def published(settings: MPRankTable2) -> list[Published]:
     """Return the paper's tables."""
     return [
-        Published(method, metric, *figure, part=part,
-                  source=_SECOND if metric == "misranking" else _SOURCE)
+        figure
         for part, metric, *figures in _FIGURES
-        for method, figure in zip(_METHODS, figures, strict=True)
-        if figure is not None
-    ]  # fmt: skip
+        for source in (_SECOND if metric == "misranking" else _SOURCE,)
+        for figure in published_figures(part, metric, figures, source)
+    ]
 
 
 def claims(settings: MPRankTable2) -> list[Claim]:
@@ -186,7 +168,7 @@ def _name(part: int) -> str:
     return (*_DENSITIES, _BOOKS)[part]
 
 
-def _testable(ratings: RatingSet) -> Sequence[int]:
+def _testable(ratings: RestrictedSet) -> Sequence[int]:
     """Return the users with something to learn from and a pair to predict."""
     return [int(user) for user in np.flatnonzero(ratings.n_ratings >= 4)]
 

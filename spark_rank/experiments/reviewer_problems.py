@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.experiments.frame import Result, Study
-from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.experiments.rating_set import UserRatings
 from spark_rank.metrics import (
     mean_1norm_difference,
     mean_squared_difference,
@@ -47,7 +47,7 @@ class Sample:
     repeats: tuple[IntArray, ...]
 
 
-def users_between(ratings: RatingSet, least: int, most: int) -> IntArray:
+def users_between(ratings: UserRatings, least: int, most: int) -> IntArray:
     """Return the users with `least` to `most` ratings."""
     counts = ratings.n_ratings
     return np.flatnonzero((counts >= least) & (counts <= most))
@@ -75,7 +75,7 @@ def draw_reviewers(
 
 
 def draw_problem(
-    study: Study, ratings: RatingSet, user: int, reviewers: IntArray, size: int, *keys: int | str
+    study: Study, ratings: UserRatings, user: int, reviewers: IntArray, size: int, *keys: int | str
 ) -> Problem:
     """Draw a user's halves and `size` of the reviewers, never the user; `keys` name the draw.
 
@@ -94,7 +94,7 @@ def draw_problem(
     return Problem(X[:half], y[:half], X[half:], y[half:])
 
 
-def medians_of(ratings: RatingSet, users: IntArray) -> FloatArray:
+def medians_of(ratings: UserRatings, users: IntArray) -> FloatArray:
     """Return the median rating of every user."""
     return np.array([np.median(ratings.of_user(int(user))[1]) for user in users])
 

@@ -35,7 +35,7 @@ class SummaryRow:
 
     `n` counts the values, `undefined` the results without one. `differs` tells whether the two
     intervals (or the interval and the figure, where none was printed) are apart; None where one
-    of them is missing.
+    of them is missing, or where the figure is that of another row too, and counts there.
     """
 
     experiment: str
@@ -92,7 +92,8 @@ def summarise(experiment: Experiment, settings: object, found: Iterable[Found]) 
     for key, sample in _samples(experiment, found).items():
         figure = published.pop(key, None)
         rows.append(_row(experiment.name, key, list(sample.values()), figure))
-    left = [_row(experiment.name, key, [], figure) for key, figure in published.items()]
+    unmet = {key: figure for key, figure in published.items() if not figure.again}
+    left = [_row(experiment.name, key, [], figure) for key, figure in unmet.items()]
     return rows + left
 
 
@@ -157,7 +158,7 @@ def _row(
 def _beside(row: SummaryRow, figure: Published) -> SummaryRow:
     low, high = figure.value - (figure.reach or 0.0), figure.value + (figure.reach or 0.0)
     differs = None
-    if row.ci_low is not None and row.ci_high is not None:
+    if row.ci_low is not None and row.ci_high is not None and not figure.again:
         differs = row.ci_high < low or row.ci_low > high
     return SummaryRow(
         **{

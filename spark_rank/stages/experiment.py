@@ -20,6 +20,7 @@ from spark_rank.engine.experimenting import (
     PLACED_COLUMNS,
     RatingSetFiles,
     UnitJob,
+    open_distributed_set,
     result_of,
     run_units,
 )
@@ -31,6 +32,7 @@ from spark_rank.experiments.frame import Need, Study, Timing
 from spark_rank.experiments.rating_profile import rating_profile
 from spark_rank.experiments.summary import Found, compare, summarise
 from spark_rank.stages.experiment_data import (
+    FoundFile,
     distribute,
     find_data,
     read_rating_set,
@@ -63,10 +65,10 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if needs and not found:
         return _skipped(config, missing, run)
     clock = StopWatch()
-    read = {name: read_rating_set(spark, source) for name, source in found.items()}
-    data = {name: one.ratings for name, one in read.items()}
+    profiles, files = _distributed(found, spark, run)
+    # mapped: the pages are those that workers of this machine have
+    data = {name: open_distributed_set(one) for name, one in files.items()}
     study = Study(chosen.name, settings, config.seed, data)
-    files = distribute(data, spark, run)
     clock.lap("reading and distributing ratings")
     study = _with_choice(chosen, study, files, spark)
     clock.lap("choosing parameters")
@@ -95,12 +97,24 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "units": len(units),
             "data": {name: source.file.name for name, source in found.items()},
             "missing": missing,
-            "profiles": [rating_profile(*one) for one in read.values()],
+            "profiles": profiles,
             "chosen": study.chosen,
             "timings": timings,
             "seconds_by_step": clock.laps,
         },
     )
+
+
+def _distributed(
+    found: Mapping[str, FoundFile], spark: SparkSession, run: Run
+) -> tuple[list[dict[str, Any]], dict[str, RatingSetFiles]]:
+    """Read the data sets and put them onto every node; return what they look like, and files."""
+    profiles, files = [], {}
+    for name, source in found.items():
+        ratings, implicit = read_rating_set(spark, source, run)
+        profiles.append(rating_profile(ratings, implicit))
+        files[name] = distribute(ratings, spark, run)
+    return profiles, files
 
 
 def chosen_experiment(config: Config) -> tuple[Experiment, Any]:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, InputConfig
+from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.filesystem import FileInfo
-from spark_rank.data.formats import read_ratings
-from spark_rank.data.quality import IMPLICIT, with_reason
+from spark_rank.data.quality import IMPLICIT
 from spark_rank.engine.experimenting import RatingSetFiles, write_rating_set
+from spark_rank.engine.rating_sets import RATING_BYTES, READ_COLUMNS, build_rating_set
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.experiments.frame import Need, RatingFile
-from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet
+from spark_rank.planning.machine import this_machine
+from spark_rank.stages.gathering import gather, scan_settings
+from spark_rank.stages.ingest_pieces import counts_by_reason
 
 FILES = "experiment_files"
-# at 23 bytes each they come to the driver within Spark's own limit of 1 GiB for a result
-_MOST_RATINGS = 40_000_000
+# of the memory of the driver's machine: workers that learn have to have theirs
+_RATINGS_SHARE = 0.25
 
 
 class FoundFile(NamedTuple):
@@ -51,49 +54,55 @@ def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, Fo
     return found
 
 
-def read_rating_set(spark: SparkSession, source: FoundFile) -> ReadSet:
+def read_rating_set(spark: SparkSession, source: FoundFile, run: Run) -> ReadSet:
     """Read a data set with the parser of its format; every row that is a rating must be good."""
-    paths = [info.path for info in source.infos]
-    settings = InputConfig(path=paths[0], format=source.file.format)
-    parsed = read_ratings(spark, paths, settings).rows
-    judged = with_reason(parsed, settings).select("user_id", "item_id", "rating", "reason")
-    counted = judged.groupBy("reason").agg(F.count("*")).collect()
-    unusable: dict[str | None, int] = {reason: rows for reason, rows in counted}
-    good = unusable.pop(None, 0)
-    # by the rules of the format they are no ratings, and nothing is wrong with them
-    implicit = unusable.pop(IMPLICIT, 0)
-    if unusable:
-        raise InputDataError(
-            f"{paths[0]}: holds rows that are no ratings ({min(map(str, unusable))}): "
-            "experiments want the data sets as they were published"
-        )
-    if good > _MOST_RATINGS:
-        raise InputDataError(
-            f"{paths[0]}: holds {good:,} ratings, and an experiment, which has all of them in one "
-            f"machine's memory, takes up to {_MOST_RATINGS:,}: leave a part in the data folder, "
-            "such as combined_data_1.txt of Netflix"
-        )
-    rows = judged.where(F.col("reason").isNull()).drop("reason").toArrow()
-    users, items, ratings = (
-        rows.column(name).to_numpy() for name in ("user_id", "item_id", "rating")
-    )
-    try:
-        return ReadSet(RatingSet.from_columns(source.file.name, users, items, ratings), implicit)
-    except ValueError as error:
-        raise InputDataError(f"{paths[0]}: {error}: keep one of these ratings") from None
+    first = source.infos[0].path
+    settings = InputConfig(path=first, format=source.file.format)
+    with scan_settings(spark), damaged_files_are_named(run.root):
+        pieces = gather(list(source.infos), settings, run).pieces.rows
+        unusable = counts_by_reason(pieces)
+        _check_held(unusable.pop(None, 0), first)
+        # by the rules of the format they are no ratings, and nothing is wrong with them
+        implicit = unusable.pop(IMPLICIT, 0)
+        if unusable:
+            raise InputDataError(
+                f"{first}: holds rows that are no ratings ({min(map(str, unusable))}): "
+                "experiments want the data sets as they were published"
+            )
+        packed = pieces.where("bucket is not null").select(*READ_COLUMNS)
+        try:
+            ratings = build_rating_set(source.file.name, lambda: _local_rows(packed))
+        except RatedTwiceError as error:
+            raise InputDataError(f"{first}: {error}: keep one of these ratings") from None
+    return ReadSet(ratings, implicit)
 
 
-def distribute(
-    data: Mapping[str, RatingSet], spark: SparkSession, run: Run
-) -> dict[str, RatingSetFiles]:
-    """Put the data sets onto every node that works for the run, as files to map into memory."""
-    distributed = {}
+def _local_rows(frame: DataFrame) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a table, a partition at a time."""
+    for row in frame.toLocalIterator(prefetchPartitions=True):
+        yield row.asDict()
+
+
+def _check_held(ratings: int, path: str) -> None:
+    """Refuse what this machine cannot hold: a sparse matrix is not read piece by piece."""
+    memory = this_machine().memory
+    if ratings * RATING_BYTES > _RATINGS_SHARE * memory:
+        most = int(_RATINGS_SHARE * memory / RATING_BYTES)
+        raise InputDataError(
+            f"{path}: holds {ratings:,} ratings, and an experiment has all of them in the memory "
+            f"of one machine, at {RATING_BYTES} bytes each: of the {memory / 1e9:.1f} GB here "
+            f"{_RATINGS_SHARE:.0%} may be theirs, which is {most:,}: leave a part in the data "
+            "folder, such as combined_data_1.txt of Netflix, or take a larger machine"
+        )
+
+
+def distribute(ratings: RatingSet, spark: SparkSession, run: Run) -> RatingSetFiles:
+    """Put a data set onto every node that works for the run, as files to map into memory."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as temporary:
         folder = Path(temporary)
-        for name, ratings in data.items():
-            distributed[name] = write_rating_set(folder, ratings)
-            for file in distributed[name].arrays:
-                target = run.scratch_path(f"{FILES}/{file.name}")
-                run.files.upload(folder / file.name, target)
-                spark.sparkContext.addFile(run.files.uri(target))
-    return distributed
+        files = write_rating_set(folder, ratings)
+        for file in files.arrays:
+            target = run.scratch_path(f"{FILES}/{file.name}")
+            run.files.upload(folder / file.name, target)
+            spark.sparkContext.addFile(run.files.uri(target))
+    return files

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,10 +17,10 @@ from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import DUPLICATE, IMPLICIT, with_reason
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
-from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,
     lines_of,
@@ -37,8 +34,7 @@ from spark_rank.stages.ingest_inputs import (
     input_fingerprint,
     known_numbers,
 )
-from spark_rank.stages.ingest_pieces import Pieces, bucket_count, counts_by_reason, cut
-from spark_rank.stages.ingest_scan import Keep, scan_netflix
+from spark_rank.stages.ingest_pieces import Pieces, counts_by_reason
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
@@ -54,8 +50,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings = _effective_input(config)
     found = input_files(config, run)
     check_readable(found, settings, run)
-    with _scan_settings(spark), damaged_files_are_named(run.root):
-        gathered = _gather(found, settings, run)
+    with scan_settings(spark), damaged_files_are_named(run.root):
+        gathered = gather(found, settings, run)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
@@ -69,7 +65,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             reasons[DUPLICATE] = duplicates
             names = _dictionaries(run, tables[ITEMS.table])
             repeated = repeated_ratings(pieces, *names, settings.duplicates)
-            repeated = _keep_in_scratch(run)(repeated, "repeated")
+            repeated = keep_in_scratch(run)(repeated, "repeated")
             aside = _set_aside(repeated, duplicates, gathered, found, settings, run)
             unusable = unusable.unionByName(aside)
         reasons = dict(sorted(reasons.items()))
@@ -118,70 +114,6 @@ def _effective_input(config: Config) -> InputConfig:
     )
 
 
-@contextmanager
-def _scan_settings(spark: SparkSession) -> Iterator[None]:
-    """Fix how files are cut and packed: two passes over one text must agree on its splits.
-
-    Unset, Spark would follow the number of cores of the moment. And small files are cheap enough
-    to open many per task, and listed by few tasks. Workers get rows by the ten thousands, packed
-    ones by their bytes.
-    """
-    cores = str(spark.sparkContext.defaultParallelism)
-    wanted = {
-        "spark.sql.files.minPartitionNum": cores,
-        "spark.sql.files.openCostInBytes": "524288",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
-        "spark.sql.parquet.columnarReaderBatchSize": "256",
-    }
-    with ExitStack() as stack:
-        for name, value in wanted.items():
-            if name != "spark.sql.files.minPartitionNum" or spark.conf.get(name, None) is None:
-                stack.enter_context(runtime_setting(spark, name, value))
-        yield
-
-
-def _keep_in_scratch(run: Run) -> Keep:
-    def keep(frame: DataFrame, name: str) -> DataFrame:
-        path = run.scratch_path(name)
-        frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
-        return run.spark.read.schema(frame.schema).parquet(path)
-
-    return keep
-
-
-class _Gathered(NamedTuple):
-    """Pieces with tallies; the judged rows, and where splits begin.
-
-    Pieces are kept in scratch. The judged rows are not, they are read again to show what cannot be
-    used; of the format netflix they are the few that are no plain lines, or None.
-    """
-
-    pieces: Pieces
-    judged: DataFrame | None
-    starts: DataFrame | None
-
-
-def _gather(found: list[FileInfo], settings: InputConfig, run: Run) -> _Gathered:
-    keep, buckets = _keep_in_scratch(run), bucket_count(found)
-    files = [info.path for info in found]
-    plain = None
-    if settings.format == "netflix":
-        plain, reading = scan_netflix(found, settings, buckets, run, keep)
-        if reading is None:
-            return _Gathered(Pieces(plain, buckets), None, None)
-    else:
-        reading = read_ratings(run.spark, files, settings)
-    judged = with_reason(reading.rows, settings)
-    if FORMATS[settings.format].has_features:
-        judged = keep(judged, "judged")
-    pieces = keep(cut(judged, buckets), "pieces")
-    if plain is not None:
-        pieces = plain.select(*pieces.columns).unionByName(pieces)
-    return _Gathered(Pieces(pieces, buckets), judged, reading.starts)
-
-
 def _write_ratings(
     pieces: Pieces, config: Config, settings: InputConfig, run: Run, *, few: bool
 ) -> dict[str, int]:
@@ -191,7 +123,7 @@ def _write_ratings(
     ids = {USERS: pieces.user_ids(), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)
-        found = frame if few else _keep_in_scratch(run)(frame, contract.table)
+        found = frame if few else keep_in_scratch(run)(frame, contract.table)
         known = known_numbers(config, contract, run)
         numbered = number_ids(found, id_column, number, known, few=few)
         tables[contract.table] = run.write(contract, numbered)
@@ -223,7 +155,7 @@ def _placed(rows: DataFrame, starts: DataFrame | None) -> DataFrame:
 def _set_aside(
     repeated: DataFrame,
     count: int,
-    gathered: _Gathered,
+    gathered: Gathered,
     found: list[FileInfo],
     settings: InputConfig,
     run: Run,

@@ -124,3 +124,14 @@ def test_p_values_are_corrected_for_all_statements() -> None:
     corrected = sorted(row.wilcoxon_p_holm or 0.0 for row in rows[:2])
     assert corrected == pytest.approx([2 * smaller, max(2 * smaller, larger)])
     assert (rows[2].wilcoxon_p, rows[2].wilcoxon_p_holm) == (None, None)
+
+
+def test_a_figure_that_is_shown_again_is_compared_once() -> None:
+    figures = [Published("a", "loss", 9.0), Published("b", "loss", 9.0, again=True)]
+    shown = experiment(published=lambda s: figures)
+    a, b = summarise(shown, None, found(VALUES))
+    assert (a.published, b.published) == (9.0, 9.0)
+    assert b.difference == pytest.approx(np.mean(VALUES["b"]) - 9.0)
+    assert (a.differs, b.differs) == (True, None)
+    (alone,) = summarise(shown, None, found({"c": [1.0, 2.0]}))[1:]
+    assert alone.method == "a"

@@ -60,6 +60,14 @@ def test_figures_stand_by_part_beside_the_published_ones() -> None:
     assert marks == [(True, False), (True, False), (False, True)]
 
 
+def test_a_figure_shown_again_stands_there_without_a_mark() -> None:
+    again = summary_row("b", "a", 2.0, published=1.5, published_low=1.4, published_high=1.6,
+                        difference=0.5, differs=None)  # fmt: skip
+    (row,) = figures_table(EXPERIMENT, [again], "MSD").rows
+    assert [cell.text for cell in row] == ["b", "2 ± 0.25", "1.5 ± 0.1", "+0.5", "1.9 to 2.1", "10"]
+    assert [row[3].best, row[3].worse] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("difference", "differs", "best", "worse"),
     [(-0.1, True, False, True), (0.1, True, False, True), (-0.1, False, True, False),

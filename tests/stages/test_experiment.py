@@ -19,7 +19,7 @@ from spark_rank.errors import ConfigError, ExperimentsFailedError, InputDataErro
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.data_sets import MOVIELENS_1M
 from spark_rank.experiments.rating_set import RatingSet
-from spark_rank.stages import experiment, experiment_data, experiment_report, reproduce
+from spark_rank.stages import experiment, experiment_report, reproduce
 from spark_rank.stages.experiment_data import find_data, read_rating_set
 from spark_rank.stages.reproduce import check_configs, reproduce_with
 from tests.experiments.studies import generated_ratings, run_all, study_of
@@ -186,7 +186,7 @@ def test_an_experiment_that_fails_stops_no_other(
 
 
 def test_rows_that_say_a_book_was_read_are_dropped_and_counted(
-    spark: SparkSession, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, make: Make, tmp_path: Path
 ) -> None:
     lines = ['"User-ID";"ISBN";"Book-Rating"', '"1";"0155061224";"0"', '"2";"0155061224";"5"',
              '"2";"034545104X";"0"', '"10";"034545104X";"10"']  # fmt: skip
@@ -195,19 +195,17 @@ def test_rows_that_say_a_book_was_read_are_dropped_and_counted(
     books.write_text("\n".join(lines) + "\n", encoding="latin-1")
     config = make("mprank_table2", "books")
     run = Run(spark, config.store, "books")
+    run = run.with_draft(run.draft("experiment", "some"))
     needs = EXPERIMENTS["mprank_table2"].needs(experiment.chosen_experiment(config)[1])
     (source,) = find_data(tuple(needs), config, run).values()
-    found = read_rating_set(spark, source)
+    found = read_rating_set(spark, source, run)
     assert found.implicit == 2
     ratings = found.ratings
     assert ratings.user_ids.tolist() == ["2", "10"]
     assert ratings.ratings.tolist() == [5.0, 10.0]
-    monkeypatch.setattr(experiment_data, "_MOST_RATINGS", 1)
-    with pytest.raises(InputDataError, match=r"holds 2 ratings.* up to 1: leave a part"):
-        read_rating_set(spark, source)
     books.write_text("\n".join([*lines, '"3";"034545104X";"eleven"']), encoding="latin-1")
     with pytest.raises(InputDataError, match="unreadable_rating"):
-        read_rating_set(spark, source)
+        read_rating_set(spark, source, run)
 
 
 def test_configurations_that_cannot_be_run_together_are_refused(make: Make) -> None:

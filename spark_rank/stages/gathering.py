@@ -1,0 +1,85 @@
+"""From rating files to pieces: what `ingest` and the experiments read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_rank.config import InputConfig
+from spark_rank.data.filesystem import FileInfo
+from spark_rank.data.formats import FORMATS, read_ratings
+from spark_rank.data.quality import with_reason
+from spark_rank.engine.session import runtime_setting
+from spark_rank.engine.store import Run
+from spark_rank.stages.ingest_pieces import Pieces, bucket_count, cut
+from spark_rank.stages.ingest_scan import Keep, scan_netflix
+
+
+@contextmanager
+def scan_settings(spark: SparkSession) -> Iterator[None]:
+    """Fix how files are cut and packed: two passes over one text must agree on its splits.
+
+    Unset, Spark would follow the number of cores of the moment. And small files are cheap enough
+    to open many per task, and listed by few tasks. Workers get rows by the ten thousands, packed
+    ones by their bytes.
+    """
+    cores = str(spark.sparkContext.defaultParallelism)
+    wanted = {
+        "spark.sql.files.minPartitionNum": cores,
+        "spark.sql.files.openCostInBytes": "524288",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
+        "spark.sql.parquet.columnarReaderBatchSize": "256",
+    }
+    with ExitStack() as stack:
+        for name, value in wanted.items():
+            if name != "spark.sql.files.minPartitionNum" or spark.conf.get(name, None) is None:
+                stack.enter_context(runtime_setting(spark, name, value))
+        yield
+
+
+def keep_in_scratch(run: Run) -> Keep:
+    """Return what writes a table into the run's scratch and reads it from there."""
+
+    def keep(frame: DataFrame, name: str) -> DataFrame:
+        path = run.scratch_path(name)
+        frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
+        return run.spark.read.schema(frame.schema).parquet(path)
+
+    return keep
+
+
+class Gathered(NamedTuple):
+    """Pieces with tallies; the judged rows, and where splits begin.
+
+    Pieces are kept in scratch. The judged rows are not, they are read again to show what cannot be
+    used; of the format netflix they are the few that are no plain lines, or None.
+    """
+
+    pieces: Pieces
+    judged: DataFrame | None
+    starts: DataFrame | None
+
+
+def gather(found: list[FileInfo], settings: InputConfig, run: Run) -> Gathered:
+    """Read files, judge their rows and keep the good ones as pieces."""
+    keep, buckets = keep_in_scratch(run), bucket_count(found)
+    files = [info.path for info in found]
+    plain = None
+    if settings.format == "netflix":
+        plain, reading = scan_netflix(found, settings, buckets, run, keep)
+        if reading is None:
+            return Gathered(Pieces(plain, buckets), None, None)
+    else:
+        reading = read_ratings(run.spark, files, settings)
+    judged = with_reason(reading.rows, settings)
+    if FORMATS[settings.format].has_features:
+        judged = keep(judged, "judged")
+    pieces = keep(cut(judged, buckets), "pieces")
+    if plain is not None:
+        pieces = plain.select(*pieces.columns).unionByName(pieces)
+    return Gathered(Pieces(pieces, buckets), judged, reading.starts)
