@@ -1,4 +1,4 @@
-"""Ensembles on one sequence: members split over tasks, chunks of rounds added up by a reduce."""
+"""Ensembles on one sequence: members split over tasks, blocks of rounds added up by a reduce."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -
     """Return outcomes of chunks of rounds and, with the last, models; the same for all `groups`."""
     reducers = _REDUCERS_PER_CORE * spark.sparkContext.defaultParallelism
     placed = member_sums(spark, job, groups).repartition(reducers, *KEY)
-    ordered = placed.sortWithinPartitions(*KEY, "first_member")
+    ordered = placed.sortWithinPartitions(*KEY)
     return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
 
 
