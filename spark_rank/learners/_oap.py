@@ -71,21 +71,12 @@ class RoundSums(NamedTuple):
         )
 
 
-class Scratch(NamedTuple):
-    """Room for what is known of n members in a round."""
-
-    predicted: IntArray  # n: ranks
-    shown: IntArray  # n: 1 for those that see the example
-    moving: IntArray  # n: members that see it and err, as many as there are
-
-
 def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int:
     """Run the members of `task` over the rows of `X`, in O(n (d + k)) a round.
 
     Returns the first round at which the bound is not finite, or ``OK``.
     """
-    room = Scratch(*np.empty((3, len(task.keys)), dtype=np.int64))
-    return int(member_rounds(X, ranks, task, sums, room))
+    return int(member_rounds(X, ranks, task, sums, np.empty(len(task.keys), dtype=np.int64)))
 
 
 # Without numba's counting of references, which makes calls and locks memory for every row that is
@@ -93,24 +84,21 @@ def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int
 # be done without where nothing is allocated; a kernel that allocates does not compile then.
 @njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 def member_rounds(
-    X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, room: Scratch
+    X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, moving: IntArray
 ) -> int:
-    """Do what `oap_pass` says."""
-    keys, coef, thresholds, cumulative = task.keys, task.coef, task.thresholds, task.cumulative
-    predicted, shown, moving = room.predicted, room.shown, room.moving
+    """Do what `oap_pass` says; `moving` is room for a number per member."""
+    coef, thresholds, cumulative = task.coef, task.thresholds, task.cumulative
     unbounded = extend_bounds(X, task)
     if unbounded != OK:
         return unbounded
     for t in range(X.shape[0]):
         x, word = X[t], mix(np.uint64(task.n_rounds + t))
-        for j in range(keys.shape[0]):
-            predicted[j] = predicted_rank(dot(coef[j], x), thresholds[j])
-        sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = sum_ranks(predicted, task.correct)
-        draw(keys, word, cumulative[0], shown, task.presented)
-        n_moving = list_moving(shown, predicted, ranks[t], task.correct, moving)
+        n_moving, sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = predict_and_draw(
+            x, ranks[t], word, task, moving
+        )
         for i in range(n_moving):
             j = moving[i]
-            most = count(uniform(mix(keys[j] ^ word)), cumulative)
+            most = count(uniform(mix(task.keys[j] ^ word)), cumulative)
             add_row(-1, thresholds[j], sums.moves[t])
             task.updates[j] += move(x, ranks[t], coef[j], thresholds[j], most)
             add_row(1, thresholds[j], sums.moves[t])
@@ -136,14 +124,29 @@ def extend_bounds(X: FloatArray, task: Task) -> int:
 
 
 @inlined
-def sum_ranks(predicted: IntArray, votes: IntArray) -> tuple[int, int, int]:
-    """Return the sums of h_j, v_j and v_j h_j."""
-    rank_sum, vote_sum, voted_rank_sum = 0, 0, 0
-    for j in range(predicted.shape[0]):
-        rank_sum += predicted[j]
-        vote_sum += votes[j]
-        voted_rank_sum += votes[j] * predicted[j]
-    return rank_sum, vote_sum, voted_rank_sum
+def predict_and_draw(
+    x: FloatArray, rank: int, word: np.uint64, task: Task, moving: IntArray
+) -> tuple[int, int, int, int]:
+    """Rank the example by every member, draw who sees it, and count those that see it as correct.
+
+    Lists the members that see it and err, and returns how many they are, and the sums of h_j, v_j
+    and v_j h_j. No branches: draws are unpredictable, and mispredicted branches would cost more
+    than all else in a round. One loop: where a loop ends is mispredicted, too.
+    """
+    n_moving, rank_sum, vote_sum, voted_rank_sum = 0, 0, 0, 0
+    for j in range(task.keys.shape[0]):
+        predicted = predicted_rank(dot(task.coef[j], x), task.thresholds[j])
+        votes = task.correct[j]
+        rank_sum += predicted
+        vote_sum += votes
+        voted_rank_sum += votes * predicted
+        shown = int(uniform(mix(task.keys[j] ^ word)) >= task.cumulative[0])
+        right = int(predicted == rank)
+        task.presented[j] += shown
+        task.correct[j] = votes + shown * right
+        moving[n_moving] = j
+        n_moving += shown * (1 - right)
+    return n_moving, rank_sum, vote_sum, voted_rank_sum
 
 
 @inlined
@@ -151,35 +154,6 @@ def add_row(factor: int, thresholds: FloatArray, moves: Moves) -> None:
     """Do ``moves += factor · thresholds``, which are whole numbers."""
     for r in range(moves.shape[0]):
         moves[r] += factor * int(thresholds[r])
-
-
-@inlined
-def draw(keys: Words, word: np.uint64, absent: float, shown: IntArray, presented: IntArray) -> None:
-    """Write 1 for the members that see the round hashed to `word`, else 0, and count it.
-
-    `absent` is the probability of not seeing it.
-    """
-    for j in range(keys.shape[0]):
-        shown[j] = int(uniform(mix(keys[j] ^ word)) >= absent)
-        presented[j] += shown[j]
-
-
-@inlined
-def list_moving(
-    shown: IntArray, predicted: IntArray, rank: int, correct: IntArray, moving: IntArray
-) -> int:
-    """List the members that see the example and err; count the others that see it as correct.
-
-    Returns the length of the list. No branches: draws are unpredictable, and mispredicted
-    branches would cost more than all else in a round.
-    """
-    n_moving = 0
-    for j in range(shown.shape[0]):
-        right = int(predicted[j] == rank)
-        correct[j] += shown[j] * right
-        moving[n_moving] = j
-        n_moving += shown[j] * (1 - right)
-    return n_moving
 
 
 @inlined
