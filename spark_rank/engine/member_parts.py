@@ -2,9 +2,8 @@
 
 Real sums travel as whole numbers of steps (`oap_members`), so that parts give the same bits in
 whatever order and grouping they are added. Arrays travel as bytes, which Arrow and Spark copy
-whole; a step, which is a power of two, as its exponent. What there is of every round travels in
-as few bytes as hold it, and compressed: moving a byte between Python and Spark takes longer than
-finding out that it is not needed.
+whole; a step, which is a power of two, as its exponent, and what there is of every round in as
+few bytes as hold it. Compressing them, to four tenths, takes as long as it saves.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ _SUMS = tuple(field.name for field in fields(PartialSums) if field.name in _BYTE
 # whole numbers at every round that move little from one to the next: of many, differences travel
 _SLOW = ("ranks", "votes", "voted_ranks")
 _MANY_ROUNDS = 1024
-_COMPRESSION = pa.Codec("lz4_raw")
 # sums over members at every round that a way of combining them does not look at
 _UNREAD = {
     "bpm": ("ranks", "votes", "voted_ranks"),
@@ -156,7 +154,7 @@ def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
 def sum_of_rows(rows: Iterable[Row], n_ranks: int) -> MemberPart:
     """Return all members as one group; the rows may come in any order.
 
-    One is read at a time: decompressed they are many times as large.
+    One is read at a time: in memory they are several times as large.
     """
     ordered = sorted(rows, key=lambda row: row["first_member"])
     return reduce(add, (from_row(row, n_ranks) for row in ordered))
@@ -194,17 +192,14 @@ def _from_bytes(name: str, stored: bytes, n_rounds: int, width: int) -> NDArray[
 
 
 def _packed(values: NDArray[Any]) -> bytes:
-    """Return whole numbers as the bytes that each of them needs, and the bytes compressed."""
+    """Return whole numbers in as few bytes each as hold all of them."""
     if values.size == 0:
         return b""
-    kind = np.min_scalar_type(min(int(values.min()), -1 - int(values.max())))  # a signed one
-    small = np.ascontiguousarray(values, kind).ravel()
-    return bytes([kind.itemsize]) + _COMPRESSION.compress(small, asbytes=True)
+    # of the greatest, −1 − it: no signed kind goes further up than down
+    kind = np.min_scalar_type(min(int(values.min()), -1 - int(values.max())))
+    return values.astype(kind).tobytes()
 
 
 def _unpacked(packed: bytes, count: int) -> NDArray[Any]:
     """Return what `_packed` made bytes of, flat; nothing from nothing."""
-    if not packed:
-        return np.empty(0, dtype=np.int8)
-    size = packed[0]
-    return np.frombuffer(_COMPRESSION.decompress(packed[1:], count * size), f"i{size}")
+    return np.frombuffer(packed, f"i{len(packed) // count}" if packed else np.int8)
