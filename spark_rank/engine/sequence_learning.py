@@ -95,10 +95,14 @@ def sequence_results(
     """Turn parts, sorted by trial, ensemble and block, into outcomes; the last holds the model."""
     specs = {spec.label: spec for spec in job.specs}
     trials = {str(trial.number): trial for trial in job.trials}
-    for (problem, label, _), rows in consecutive(batches, KEY):
+    blocks = consecutive(batches, KEY)
+    # a trial's sequence serves all its blocks: to reorder it, all its rounds are sorted
+    for (problem, label), of_sequence in groupby(blocks, key=lambda block: block[0][:2]):
         spec, trial = specs[label], trials[problem]
-        for row in _block_rows(job, spec, trial, rows, open_files):
-            yield build_batch([row], _RESULT_SCHEMA)
+        sequence = sequence_of(job, spec.view, trial, open_files(spec.view.files))
+        for _, parts in of_sequence:
+            for row in _block_rows(job, spec, sequence, parts):
+                yield build_batch([row], _RESULT_SCHEMA)
 
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
@@ -146,19 +150,14 @@ def _part_rows(job: SequenceJob, work: Work, open_files: OpenSequence) -> Iterat
 
 
 def _block_rows(
-    job: SequenceJob,
-    spec: SequenceSpec,
-    trial: Trial,
-    parts: Sequence[Row],
-    open_files: OpenSequence,
+    job: SequenceJob, spec: SequenceSpec, sequence: TrialSequence, parts: Sequence[Row]
 ) -> Iterator[Row]:
     """Yield the outcome of every chunk of a block; one that tells of it, if there was a failure."""
-    own: Row = {"trial": trial.number, "learner": spec.label}
+    own: Row = {"trial": sequence.trial.number, "learner": spec.label}
     failures = [part["failure"] for part in parts if part["failure"] is not None]
     if failures:
         yield own | {"failure": min(failures)}
         return
-    sequence = sequence_of(job, spec.view, trial, open_files(spec.view.files))
     rule: RuleSum | None = None
     by_round = itemgetter("first_round")
     for first, chunk in groupby(sorted(parts, key=by_round), key=by_round):
@@ -166,15 +165,13 @@ def _block_rows(
         X, ranks = sequence.rounds(first, first + part.sums.n_rounds)
         predicted, rule = part.sums.round_ranks(spec.params["combine"], X, rule)
         row = own | outcome(first, np.abs(predicted - ranks))
-        if first + len(ranks) == trial.part.n_train:
-            row |= _model(job, spec, trial, part, sequence)
+        if first + len(ranks) == sequence.trial.part.n_train:
+            row |= _model(job, spec, part, sequence)
         yield row
 
 
-def _model(
-    job: SequenceJob, spec: SequenceSpec, trial: Trial, part: MemberPart, sequence: TrialSequence
-) -> Row:
-    X, ranks = sequence.held_out()
+def _model(job: SequenceJob, spec: SequenceSpec, part: MemberPart, sequence: TrialSequence) -> Row:
+    trial, (X, ranks) = sequence.trial, sequence.held_out()
     learned, rules = combined(job.ensemble(spec, trial), part), split_rules(part, job.n_ranks)
     scores, predicted = learned.decision_function(X), learned.predict(X)
     return {

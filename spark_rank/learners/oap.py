@@ -35,12 +35,14 @@ class OAP(OnlineLearner):
     Harrington (ICML 2003, algorithm 2 and sec. 3.1). B is a hash of its arguments
     (`member_draws`), and all sums over members are whole numbers (`PartialSums`): however the
     members are split into groups, and in whatever order the groups' sums are added, every
-    learned attribute has the same bits. This holds for arbitrary features. With half-integer
-    features the sums are exact besides; otherwise a mean is off by less than 2^-60 N times a
-    bound of the members' scores, which is below 1e-12 for the 50,000 examples of the paper.
+    learned attribute has the same bits. This holds for arbitrary features, and however a sequence
+    is cut into parts. With half-integer features the sums are exact besides; otherwise a mean is
+    off by less than 2^-60 N times a bound of the members' weights, which is below 1e-12 for the
+    50,000 examples of the paper.
 
-    The online curve compares sums; `predict` applies the mean rule, whose rounding may decide a
-    tie of score and threshold otherwise.
+    The online curve compares sums, and replays that of the weights within blocks of 2^16 rounds
+    (`_oap_replay`), rounded as a member's own weights are; `predict` applies the mean rule, whose
+    rounding may decide a tie of score and threshold otherwise.
 
     A sequence of T examples costs O(T N (d + k)) time and O(N d + T k) memory.
 

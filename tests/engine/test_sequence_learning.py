@@ -163,6 +163,20 @@ def test_a_reordered_trial_is_a_permutation_of_its_own() -> None:
     assert all(rows != list(range(N_TRAIN)) for rows in orders)
 
 
+def test_a_reduce_sorts_a_reordered_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", 50)
+    sorts: list[int] = []
+    original = TrialSequence._order.func  # type: ignore[attr-defined]
+
+    def order(sequence: TrialSequence) -> Any:
+        sorts.append(sequence.trial.number)
+        return original(sequence)
+
+    monkeypatch.setattr(TrialSequence._order, "func", order)
+    results(2, replace(JOB, trials=TRIALS[1:], specs=SPECS[:1]))
+    assert sorts == [2] * 3  # once by each of two groups, once by the reduce
+
+
 @pytest.mark.parametrize("name", RIVALS)
 @pytest.mark.parametrize("chunk", [77, 1000])
 def test_rivals_see_the_same_sequence(name: str, chunk: int) -> None:
