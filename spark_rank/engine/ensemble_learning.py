@@ -23,11 +23,10 @@ from spark_rank.engine.learning import LearnJob, learn_user, learn_users, obstac
 from spark_rank.engine.member_parts import (
     PART_COLUMNS,
     MemberPart,
-    add_parts,
     as_row,
     consecutive,
-    from_row,
     part_of,
+    sum_of_rows,
 )
 from spark_rank.engine.model_rows import member_rules
 from spark_rank.engine.problems import Problem, problems
@@ -149,7 +148,9 @@ def ensemble_row(
     def fit(asked: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Ranker:
         part = members(spec, problem, job)
         ensemble, ranks = _begin(spec, problem, sample, limits)
-        losses = np.abs(part.sums.round_ranks(ensemble.combine) - ranks)
+        X = with_offset(sample.X, sample.offset)
+        predicted, _ = part.sums.round_ranks(ensemble.combine, X)
+        losses = np.abs(predicted - ranks)
         own.update(
             n_members=ensemble.n_members,
             online_loss=int(losses.sum()) / len(losses),
@@ -186,7 +187,7 @@ def combined(ensemble: OAP, part: MemberPart) -> OAP:
         "member_coef_": member_coef,
         "member_thresholds_": member_thresholds,
         "member_correct_": part.correct,
-        "n_rounds_": part.sums.first_round + part.n_rounds,
+        "n_rounds_": part.sums.first_round + part.sums.n_rounds,
         "total_loss_": None,  # of the curve; scoring does not ask for it
     }
     return OAP.from_params({**ensemble.get_params(), **learned})
@@ -225,6 +226,6 @@ def _sum_of(rows: Sequence[Row]) -> Part:
     def members(spec: EnsembleSpec, problem: Problem, job: LearnJob) -> MemberPart:
         if any(row["n_rounds"] is None for row in rows) or job.limits.scale is None:
             return all_members(spec, problem, job)
-        return add_parts([from_row(row, job.limits.scale.n_ranks) for row in rows])
+        return sum_of_rows(rows, job.limits.scale.n_ranks)
 
     return members

@@ -2,12 +2,13 @@
 
 Real sums travel as whole numbers of steps (`oap_members`), so that parts give the same bits in
 whatever order and grouping they are added. Arrays travel as bytes, which Arrow and Spark copy
-whole; a step, which is a power of two, as its exponent.
+whole; a step, which is a power of two, as its exponent, and what there is of every round in as
+few bytes as hold it. Compressing them, to four tenths, takes as long as it saves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import groupby
@@ -22,34 +23,33 @@ from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.diversity import direction_sums, predicted_counts
+from spark_rank.learners.oap_blocks import block_of, blocks_begun
 from spark_rank.learners.oap_members import MemberGroup, PartialSums
 
 Row = dict[str, Any]
 
-# a part belongs to a problem (user or trial), a learner and the rounds from `first_round` on
-KEY = ("problem", "learner", "first_round")
+# a part belongs to a problem (user or trial), a learner, and a block of rounds (`oap_blocks`)
+KEY = ("problem", "learner", "block")
 _BYTES = {
-    "coef": np.int64, "coef_steps": np.int16, "final_thresholds": np.int64, "scores": np.int64,
-    "steps": np.int16, "thresholds": np.int64, "ranks": np.int32, "votes": np.int64,
-    "voted_ranks": np.int64,
+    "coef": np.int64, "coef_steps": np.int16, "thresholds": np.int64, "moves": np.int32,
+    "ranks": np.int32, "votes": np.int64, "voted_ranks": np.int64,
     "presented": np.int64, "correct": np.int64, "updates": np.int64, "directions": np.int64,
     "test_counts": np.int64, "rules": np.float64,
 }  # fmt: skip
 _SUMS = tuple(field.name for field in fields(PartialSums) if field.name in _BYTES)
-_STEPS = ("coef_steps", "steps")
-# whole numbers at every round that move little from one to the next: of many rounds, differences
-# travel, 13 bytes a round of a mean rule of five ranks instead of 42
-_SLOW = ("steps", "thresholds", "ranks", "votes", "voted_ranks")
+# whole numbers at every round that move little from one to the next: of many, differences travel
+_SLOW = ("ranks", "votes", "voted_ranks")
 _MANY_ROUNDS = 1024
 # sums over members at every round that a way of combining them does not look at
 _UNREAD = {
-    "bpm": ("votes", "voted_ranks"),
-    "bagging": ("scores", "thresholds", "votes", "voted_ranks"),
-    "voted": ("scores", "thresholds"),
+    "bpm": ("ranks", "votes", "voted_ranks"),
+    "bagging": ("moves", "votes", "voted_ranks"),
+    "voted": ("moves",),
 }
 PART_COLUMNS = (
     Column("problem", "string", "id of the user, or number of the trial"),
     Column("learner", "string", "label of the ensemble"),
+    Column("block", "bigint", "block of these rounds"),
     Column("first_round", "bigint", "0, or number of rounds before these"),
     Column("first_member", "int", "number of the group's first member"),
     Column("n_members", "int", "members of the group"),
@@ -69,7 +69,6 @@ class MemberPart:
     """
 
     first_member: int
-    n_rounds: int
     sums: PartialSums
     presented: IntArray
     correct: IntArray
@@ -99,12 +98,9 @@ def part_of(
     """
     sums = group.sums()
     unread = {name: getattr(sums, name)[:0] for name in _UNREAD[combine]}
-    n_rounds = len(sums.ranks)
-    if combine == "bpm":
-        unread["ranks"] = sums.ranks[:0]
     none = np.empty(0, dtype=np.int64)
     part = MemberPart(
-        group.first, n_rounds, replace(sums, origin=None, **unread), none, none, none, none, none,
+        group.first, replace(sums, origin=None, **unread), none, none, none, none, none,
         np.empty((0, 0)),
     )  # fmt: skip
     if X_test is None:
@@ -123,54 +119,45 @@ def part_of(
 
 def as_row(problem: str, learner: str, part: MemberPart) -> Row:
     """Return the part as a row of `PART_COLUMNS`."""
-    arrays: Row = {}
-    for name, kind in _BYTES.items():
-        values = getattr(part.sums if name in _SUMS else part, name)
-        if name in _STEPS:
-            values = np.frexp(values)[1]
-        packed = name in _SLOW and part.n_rounds >= _MANY_ROUNDS and len(values) > 0
-        arrays[name] = (
-            _differences(values) if packed else np.ascontiguousarray(values, kind).tobytes()
-        )
+    sums = part.sums
     return {
         "problem": problem,
         "learner": learner,
-        "first_round": part.sums.first_round,
+        "block": block_of(sums.first_round),
+        "first_round": sums.first_round,
         "first_member": part.first_member,
-        "n_members": part.sums.n_members,
-        "n_rounds": part.n_rounds,
-        **arrays,
+        "n_members": sums.n_members,
+        "n_rounds": sums.n_rounds,
+        **{
+            name: _as_bytes(name, getattr(sums if name in _SUMS else part, name), sums.n_rounds)
+            for name in _BYTES
+        },
     }
 
 
 def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
     """Return the part that `as_row` made a row of."""
-    n_rounds, width = row["n_rounds"], n_ranks - 1
-    arrays: dict[str, NDArray[Any]] = {
-        name: _running_sums(row[name], n_rounds, width if name == "thresholds" else 1)
-        if name in _SLOW and n_rounds >= _MANY_ROUNDS
-        else np.frombuffer(row[name], kind)
-        for name, kind in _BYTES.items()
-    }
-    for name in _STEPS:
-        arrays[name] = np.ldexp(1.0, arrays[name].astype(np.int64) - 1)
-    arrays["ranks"] = arrays["ranks"].astype(np.int64)
-    arrays["thresholds"] = arrays["thresholds"].reshape(-1, width)
+    first_round, n_rounds, width = row["first_round"], row["n_rounds"], n_ranks - 1
+    arrays = {name: _from_bytes(name, row[name], n_rounds, width) for name in _BYTES}
+    n_rules = 1 + blocks_begun(first_round, first_round + n_rounds)
+    for name in ("coef", "coef_steps", "thresholds"):
+        arrays[name] = arrays[name].reshape(n_rules, -1)
+    arrays["moves"] = arrays["moves"].reshape(-1, width)
     arrays["test_counts"] = arrays["test_counts"].reshape(-1, n_ranks)
-    sums = PartialSums(
-        n_members=row["n_members"],
-        first_round=row["first_round"],
-        origin=None,
-        **{name: arrays.pop(name) for name in _SUMS},
-    )
     n_members = max(len(arrays["presented"]), 1)
     arrays["rules"] = arrays["rules"].reshape(n_members, -1)
-    return MemberPart(row["first_member"], n_rounds, sums, **arrays)
+    of_sums: Row = {name: arrays.pop(name) for name in _SUMS}
+    sums = PartialSums(row["n_members"], first_round, n_rounds, **of_sums)
+    return MemberPart(row["first_member"], sums, **arrays)
 
 
-def add_parts(parts: Sequence[MemberPart]) -> MemberPart:
-    """Return all members as one group; the parts may come in any order."""
-    return reduce(add, sorted(parts, key=lambda part: part.first_member))
+def sum_of_rows(rows: Iterable[Row], n_ranks: int) -> MemberPart:
+    """Return all members as one group; the rows may come in any order.
+
+    One is read at a time: in memory they are several times as large.
+    """
+    ordered = sorted(rows, key=lambda row: row["first_member"])
+    return reduce(add, (from_row(row, n_ranks) for row in ordered))
 
 
 def consecutive(
@@ -182,20 +169,37 @@ def consecutive(
         yield values, list(run)
 
 
-def _differences(values: NDArray[Any]) -> bytes:
-    """Return the first row, and in as few bytes as hold them what is added to each for the next."""
-    rows = np.ascontiguousarray(values, np.int64).reshape(len(values), -1)
-    steps = np.diff(rows, axis=0)
-    kind = np.min_scalar_type(min(int(steps.min()), -1 - int(steps.max())))  # a signed one
-    return rows[0].tobytes() + steps.astype(kind).tobytes()
+def _as_bytes(name: str, values: NDArray[Any], n_rounds: int) -> bytes:
+    if name == "moves":
+        return _packed(values)
+    if name in _SLOW and n_rounds >= _MANY_ROUNDS and len(values):
+        return values[:1].tobytes() + _packed(np.diff(values))
+    if name == "coef_steps":
+        values = np.frexp(values)[1]
+    return np.ascontiguousarray(values, _BYTES[name]).tobytes()
 
 
-def _running_sums(packed: bytes, n_rounds: int, width: int) -> IntArray:
-    """Return what `_differences` made bytes of, flat; nothing from nothing."""
-    if not packed:
-        return np.empty(0, dtype=np.int64)
-    size = (len(packed) // width - 8) // (n_rounds - 1)
-    rows = np.empty((n_rounds, width), dtype=np.int64)
-    rows[0] = np.frombuffer(packed, np.int64, width)
-    rows[1:] = np.frombuffer(packed, f"i{size}", offset=8 * width).reshape(-1, width)
-    return np.cumsum(rows, axis=0, out=rows).ravel()
+def _from_bytes(name: str, stored: bytes, n_rounds: int, width: int) -> NDArray[Any]:
+    if name == "moves":
+        return _unpacked(stored, n_rounds * width).astype(np.int32)
+    if name in _SLOW and n_rounds >= _MANY_ROUNDS and stored:
+        first = np.frombuffer(stored, np.int64, 1)
+        return np.cumsum(np.append(first, _unpacked(stored[8:], n_rounds - 1)))
+    values: NDArray[Any] = np.frombuffer(stored, _BYTES[name])
+    if name == "coef_steps":
+        return np.ldexp(1.0, values.astype(np.int64) - 1)
+    return values.astype(np.int64) if name == "ranks" else values
+
+
+def _packed(values: NDArray[Any]) -> bytes:
+    """Return whole numbers in as few bytes each as hold all of them."""
+    if values.size == 0:
+        return b""
+    # of the greatest, −1 − it: no signed kind goes further up than down
+    kind = np.min_scalar_type(min(int(values.min()), -1 - int(values.max())))
+    return values.astype(kind).tobytes()
+
+
+def _unpacked(packed: bytes, count: int) -> NDArray[Any]:
+    """Return what `_packed` made bytes of, flat; nothing from nothing."""
+    return np.frombuffer(packed, f"i{len(packed) // count}" if packed else np.int8)

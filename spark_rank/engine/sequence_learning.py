@@ -1,15 +1,18 @@
 """One long sequence, its members split over tasks: what Spark workers do with it.
 
 A task streams the sequence through one group of members and leaves, chunk of rounds after chunk,
-sums over its members (`sequence_parts`). Those of a chunk are added up wherever they meet, which
-gives the ensemble's rank at every round, and after the last chunk its rule (`sequence_results`).
-A task holds O(N d + k · chunk), and the order of a reordered trial.
+sums over its members (`sequence_parts`). Those of a block of rounds (`oap_blocks`) meet somewhere,
+and are added up chunk by chunk, which with the chunk's examples gives the ensemble's rank at every
+round, and after the last chunk its rule (`sequence_results`). A task holds O(N d + k · chunk), and
+the order of a reordered trial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,18 +27,19 @@ from spark_rank.engine.member_parts import (
     KEY,
     PART_COLUMNS,
     MemberPart,
-    add_parts,
     as_row,
     consecutive,
-    from_row,
     part_of,
+    sum_of_rows,
 )
 from spark_rank.engine.sequence_models import rule_columns
 from spark_rank.engine.sequences import SequenceJob, SequenceSpec, Trial, TrialSequence, View
 from spark_rank.features.sequences import Examples, SequenceFiles, open_sequence
+from spark_rank.learners._oap_replay import RuleSum
 from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.oap_blocks import block_of
 from spark_rank.metrics import exact_rank_rate, pairwise_misranking, rank_loss
 
 _FAILURE = Column("failure", "string", "what a failure said; null otherwise")
@@ -88,19 +92,17 @@ def sequence_parts(
 def sequence_results(
     batches: Iterator[pa.RecordBatch], job: SequenceJob, open_files: OpenSequence = open_sequence
 ) -> Iterator[pa.RecordBatch]:
-    """Turn parts, sorted by trial, ensemble and round, into outcomes; the last holds the model."""
+    """Turn parts, sorted by trial, ensemble and block, into outcomes; the last holds the model."""
     specs = {spec.label: spec for spec in job.specs}
     trials = {str(trial.number): trial for trial in job.trials}
-    for (problem, label, _), rows in consecutive(batches, KEY):
+    blocks = consecutive(batches, KEY)
+    # a trial's sequence serves all its blocks: to reorder it, all its rounds are sorted
+    for (problem, label), of_sequence in groupby(blocks, key=lambda block: block[0][:2]):
         spec, trial = specs[label], trials[problem]
-        row: Row = {"trial": trial.number, "learner": label}
-        failures = [part["failure"] for part in rows if part["failure"] is not None]
-        if failures:
-            row["failure"] = min(failures)
-        else:
-            part = add_parts([from_row(part, job.n_ranks) for part in rows])
-            row |= _result(job, spec, trial, part, open_files(spec.view.files))
-        yield build_batch([row], _RESULT_SCHEMA)
+        sequence = sequence_of(job, spec.view, trial, open_files(spec.view.files))
+        for _, parts in of_sequence:
+            for row in _block_rows(job, spec, sequence, parts):
+                yield build_batch([row], _RESULT_SCHEMA)
 
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
@@ -143,25 +145,33 @@ def _part_rows(job: SequenceJob, work: Work, open_files: OpenSequence) -> Iterat
             part = part_of(group, ensemble.combine, held_out, keep_rules=spec.keep_members)
             yield as_row(problem, spec.label, part)
     except LearnerError as error:
-        yield {"problem": problem, "learner": spec.label, "first_round": n_train,
-               "failure": str(error)}  # fmt: skip
+        yield {"problem": problem, "learner": spec.label, "block": block_of(n_train),
+               "first_round": n_train, "failure": str(error)}  # fmt: skip
 
 
-def _result(
-    job: SequenceJob, spec: SequenceSpec, trial: Trial, part: MemberPart, files: Examples
-) -> Row:
-    sequence, first = sequence_of(job, spec.view, trial, files), part.sums.first_round
-    ranks = sequence.ranks(first, first + part.n_rounds)
-    row = outcome(first, np.abs(part.sums.round_ranks(spec.params["combine"]) - ranks))
-    if first + part.n_rounds == trial.part.n_train:
-        row |= _model(job, spec, trial, part, sequence)
-    return row
+def _block_rows(
+    job: SequenceJob, spec: SequenceSpec, sequence: TrialSequence, parts: Sequence[Row]
+) -> Iterator[Row]:
+    """Yield the outcome of every chunk of a block; one that tells of it, if there was a failure."""
+    own: Row = {"trial": sequence.trial.number, "learner": spec.label}
+    failures = [part["failure"] for part in parts if part["failure"] is not None]
+    if failures:
+        yield own | {"failure": min(failures)}
+        return
+    rule: RuleSum | None = None
+    by_round = itemgetter("first_round")
+    for first, chunk in groupby(sorted(parts, key=by_round), key=by_round):
+        part = sum_of_rows(chunk, job.n_ranks)
+        X, ranks = sequence.rounds(first, first + part.sums.n_rounds)
+        predicted, rule = part.sums.round_ranks(spec.params["combine"], X, rule)
+        row = own | outcome(first, np.abs(predicted - ranks))
+        if first + len(ranks) == sequence.trial.part.n_train:
+            row |= _model(job, spec, part, sequence)
+        yield row
 
 
-def _model(
-    job: SequenceJob, spec: SequenceSpec, trial: Trial, part: MemberPart, sequence: TrialSequence
-) -> Row:
-    X, ranks = sequence.held_out()
+def _model(job: SequenceJob, spec: SequenceSpec, part: MemberPart, sequence: TrialSequence) -> Row:
+    trial, (X, ranks) = sequence.trial, sequence.held_out()
     learned, rules = combined(job.ensemble(spec, trial), part), split_rules(part, job.n_ranks)
     scores, predicted = learned.decision_function(X), learned.predict(X)
     return {

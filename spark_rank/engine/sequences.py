@@ -17,6 +17,7 @@ from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.member_draws import member_keys
+from spark_rank.learners.oap_blocks import pieces
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class SequenceUser:
 class SequenceJob:
     """What workers need to know; `user` is whose sequence it is, if it is a user's.
 
-    `chunk` is how many examples are held at once; it decides no result.
+    `chunk` is how many examples are held at once, at most; it decides no result.
     """
 
     trials: tuple[Trial, ...]
@@ -100,15 +101,14 @@ class TrialSequence:
     gamma: float = 1.0
 
     def chunks(self, size: int) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Yield features and ranks of at most `size` examples at a time, in their order."""
-        n_train = self.trial.part.n_train
-        for start in range(0, n_train, size):
-            rows = self._rows(start, min(start + size, n_train))
-            yield self._mapped(rows), self.examples.ranks[rows]
+        """Yield features and ranks of at most `size` examples of one block, in their order."""
+        for start, stop in pieces(0, self.trial.part.n_train, size):
+            yield self.rounds(start, stop)
 
-    def ranks(self, start: int, stop: int) -> IntArray:
-        """Return the ranks of some rounds."""
-        return np.asarray(self.examples.ranks[self._rows(start, stop)])
+    def rounds(self, start: int, stop: int) -> tuple[FloatArray, IntArray]:
+        """Return features and ranks of some rounds."""
+        rows = self._rows(start, stop)
+        return self._mapped(rows), np.asarray(self.examples.ranks[rows])
 
     def held_out(self) -> tuple[FloatArray, IntArray]:
         """Return features and ranks of the test part."""

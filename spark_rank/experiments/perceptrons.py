@@ -116,7 +116,7 @@ def _ensembles(
 
     members = ensemble().train_members(problem.X, problem.ranks)
     return {
-        name: ensemble(combine).combine_groups([members], problem.ranks)
+        name: ensemble(combine).combine_groups([members], problem.X, problem.ranks)
         for name, combine in ENSEMBLES.items()
     }
 

@@ -7,10 +7,12 @@ and N members the step is the smallest with ``N·B ≤ 2^61 · step``.
 
 B comes from the convergence proof (Crammer and Singer 2001, theorem 2): every presentation adds
 at most ``(k−1)²‖x‖² + (k−1)`` to ‖(w, b)‖², whatever the member saw before. The sum of that over
-the sequence is the *energy* E, and ``|w·x| ≤ √E ‖x‖``. The mean of N members is off by less than
-a step, ``2^-60 N √E ‖x‖``, which for N ≤ 128 is below the rounding error of a single float of
-the bound's size; and off by nothing if all s are multiples of the step, as with half-integer
-features, whose scores are multiples of ¼.
+the sequence is the *energy* E, and ``|w_i| ≤ √E``. The mean of N members is off by less than a
+step, ``2^-60 N √E``, which for N ≤ 128 is below the rounding error of a single float of the
+bound's size; and off by nothing if all s are multiples of the step, as with half-integer
+features.
+
+Scores are not summed: they follow from the moves of the thresholds (`_oap_replay`).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from spark_rank.learners._dot import dot
+from spark_rank.learners._oap_replay import Moves
 from spark_rank.learners._online import (
     OK,
     IntArray,
@@ -54,25 +57,18 @@ class Task(NamedTuple):
 
 
 class RoundSums(NamedTuple):
-    """Sums over members as they stand before each of T rounds."""
+    """Sums over members at each of T rounds: as they stand before it, but for `moves`."""
 
-    scores: IntArray  # T: of w_j·x_t, in steps
-    steps: FloatArray  # T
-    thresholds: IntArray  # T×(k−1)
+    moves: Moves  # T×(k−1): what the round adds to Σ b_j, zero before the pass
     ranks: IntArray  # T: of h_j(x_t)
     votes: IntArray  # T: of v_j
     voted_ranks: IntArray  # T: of v_j h_j(x_t)
 
-
-class Scratch(NamedTuple):
-    """Room for what is known of n members in a round."""
-
-    scores: FloatArray  # n
-    predicted: IntArray  # n: ranks
-    shown: IntArray  # n: 1 for those that see the example
-    moving: IntArray  # n: members that see it and err, as many as there are
-    totals: IntArray  # k−1: sums of the members' thresholds
-    step_bits: IntArray  # T: the bits of the steps
+    def part(self, rounds: slice) -> RoundSums:
+        """Return views of some rounds."""
+        return RoundSums(
+            self.moves[rounds], self.ranks[rounds], self.votes[rounds], self.voted_ranks[rounds]
+        )
 
 
 def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int:
@@ -80,11 +76,7 @@ def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int
 
     Returns the first round at which the bound is not finite, or ``OK``.
     """
-    predicted, shown, moving = np.empty((3, len(task.keys)), dtype=np.int64)
-    totals = task.thresholds.sum(axis=0).astype(np.int64)
-    scores, step_bits = np.empty(len(predicted)), sums.steps.view(np.int64)
-    room = Scratch(scores, predicted, shown, moving, totals, step_bits)
-    return int(member_rounds(X, ranks, task, sums, room))
+    return int(member_rounds(X, ranks, task, sums, np.empty(len(task.keys), dtype=np.int64)))
 
 
 # Without numba's counting of references, which makes calls and locks memory for every row that is
@@ -92,136 +84,76 @@ def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int
 # be done without where nothing is allocated; a kernel that allocates does not compile then.
 @njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 def member_rounds(
-    X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, room: Scratch
+    X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, moving: IntArray
 ) -> int:
-    """Do what `oap_pass` says."""
-    keys, coef, thresholds, cumulative = task.keys, task.coef, task.thresholds, task.cumulative
-    predicted, shown, moving, totals = room.predicted, room.shown, room.moving, room.totals
-    unbounded = write_steps(X, task, sums.steps, room.step_bits)
+    """Do what `oap_pass` says; `moving` is room for a number per member."""
+    coef, thresholds, cumulative = task.coef, task.thresholds, task.cumulative
+    unbounded = extend_bounds(X, task)
     if unbounded != OK:
         return unbounded
     for t in range(X.shape[0]):
         x, word = X[t], mix(np.uint64(task.n_rounds + t))
-        predict(x, coef, thresholds, room.scores, predicted)
-        sums.scores[t] = sum_scores(room.scores, 1.0 / sums.steps[t])
-        sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = sum_ranks(predicted, task.correct)
-        for r in range(totals.shape[0]):
-            sums.thresholds[t, r] = totals[r]
-        draw(keys, word, cumulative[0], shown, task.presented)
-        n_moving = list_moving(shown, predicted, ranks[t], task.correct, moving)
+        n_moving, sums.ranks[t], sums.votes[t], sums.voted_ranks[t] = predict_and_draw(
+            x, ranks[t], word, task, moving
+        )
         for i in range(n_moving):
             j = moving[i]
-            most = count(uniform(mix(keys[j] ^ word)), cumulative)
-            add_row(-1, thresholds[j], totals)
+            most = count(uniform(mix(task.keys[j] ^ word)), cumulative)
+            add_row(-1, thresholds[j], sums.moves[t])
             task.updates[j] += move(x, ranks[t], coef[j], thresholds[j], most)
-            add_row(1, thresholds[j], totals)
+            add_row(1, thresholds[j], sums.moves[t])
     return OK
 
 
 @inlined
-def write_steps(X: FloatArray, task: Task, steps: FloatArray, bits: IntArray) -> int:
-    """Write the step of every round's sum of scores, the same in every task; extend the bounds.
+def extend_bounds(X: FloatArray, task: Task) -> int:
+    """Add what the examples can add to any member when presented as often as can be.
 
-    A pass of its own, for a member waits for none of this. Returns like `oap_pass`.
+    A pass of its own, for a member waits for none of this. Returns like `oap_pass`: a finite
+    bound means that no score overflows, nor the sum of all.
     """
     n_thresholds, most = task.thresholds.shape[1], len(task.cumulative)
     for t in range(X.shape[0]):
         square = dot(X[t], X[t])
-        steps[t] = task.n_members * (math.sqrt(task.energy[0]) * math.sqrt(square))
-        if not np.isfinite(steps[t]):
+        if not np.isfinite(task.n_members * (math.sqrt(task.energy[0]) * math.sqrt(square))):
             return t
-        # a power of two by the bits of its exponent: the bound is below 2^(field − 1022). A bound
-        # of 0 counts as one below 1: the least step would let a row overflow that is too small
-        # to be squared
-        field = bits[t] >> 52 if steps[t] > 0.0 else 1022
-        bits[t] = max(field - 1022 - SUM_BITS, SMALLEST_STEP) + 1023 << 52
-        extend_bounds(X[t], square, n_thresholds, most, task.energy, task.column_sums)
+        task.energy[0] += most * (n_thresholds**2 * square + n_thresholds)
+        for i in range(X.shape[1]):
+            task.column_sums[i] += abs(X[t, i])
     return OK
 
 
 @inlined
-def extend_bounds(
-    x: FloatArray,
-    square: float,
-    n_thresholds: int,
-    most: int,
-    energy: FloatArray,
-    column_sums: FloatArray,
-) -> None:
-    """Add what the example can add to any member when presented at `most` so often."""
-    energy[0] += most * (n_thresholds**2 * square + n_thresholds)
-    for i in range(x.shape[0]):
-        column_sums[i] += abs(x[i])
+def predict_and_draw(
+    x: FloatArray, rank: int, word: np.uint64, task: Task, moving: IntArray
+) -> tuple[int, int, int, int]:
+    """Rank the example by every member, draw who sees it, and count those that see it as correct.
 
-
-@inlined
-def predict(
-    x: FloatArray,
-    coef: FloatArray,
-    thresholds: FloatArray,
-    scores: FloatArray,
-    predicted: IntArray,
-) -> None:
-    """Write every member's score and predicted rank of `x`."""
-    for j in range(coef.shape[0]):
-        scores[j] = dot(coef[j], x)
-        predicted[j] = predicted_rank(scores[j], thresholds[j])
-
-
-@inlined
-def sum_scores(scores: FloatArray, scale: float) -> int:
-    """Return the sum of the scores, each cut off to a whole number of steps 1/scale."""
-    total = 0
-    for j in range(scores.shape[0]):
-        total += int(scores[j] * scale)
-    return total
-
-
-@inlined
-def sum_ranks(predicted: IntArray, votes: IntArray) -> tuple[int, int, int]:
-    """Return the sums of h_j, v_j and v_j h_j."""
-    rank_sum, vote_sum, voted_rank_sum = 0, 0, 0
-    for j in range(predicted.shape[0]):
-        rank_sum += predicted[j]
-        vote_sum += votes[j]
-        voted_rank_sum += votes[j] * predicted[j]
-    return rank_sum, vote_sum, voted_rank_sum
-
-
-@inlined
-def add_row(factor: int, thresholds: FloatArray, totals: IntArray) -> None:
-    """Do ``totals += factor · thresholds``, which are whole numbers."""
-    for r in range(totals.shape[0]):
-        totals[r] += factor * int(thresholds[r])
-
-
-@inlined
-def draw(keys: Words, word: np.uint64, absent: float, shown: IntArray, presented: IntArray) -> None:
-    """Write 1 for the members that see the round hashed to `word`, else 0, and count it.
-
-    `absent` is the probability of not seeing it.
+    Lists the members that see it and err, and returns how many they are, and the sums of h_j, v_j
+    and v_j h_j. No branches: draws are unpredictable, and mispredicted branches would cost more
+    than all else in a round. One loop: where a loop ends is mispredicted, too.
     """
-    for j in range(keys.shape[0]):
-        shown[j] = int(uniform(mix(keys[j] ^ word)) >= absent)
-        presented[j] += shown[j]
-
-
-@inlined
-def list_moving(
-    shown: IntArray, predicted: IntArray, rank: int, correct: IntArray, moving: IntArray
-) -> int:
-    """List the members that see the example and err; count the others that see it as correct.
-
-    Returns the length of the list. No branches: draws are unpredictable, and mispredicted
-    branches would cost more than all else in a round.
-    """
-    n_moving = 0
-    for j in range(shown.shape[0]):
-        right = int(predicted[j] == rank)
-        correct[j] += shown[j] * right
+    n_moving, rank_sum, vote_sum, voted_rank_sum = 0, 0, 0, 0
+    for j in range(task.keys.shape[0]):
+        predicted = predicted_rank(dot(task.coef[j], x), task.thresholds[j])
+        votes = task.correct[j]
+        rank_sum += predicted
+        vote_sum += votes
+        voted_rank_sum += votes * predicted
+        shown = int(uniform(mix(task.keys[j] ^ word)) >= task.cumulative[0])
+        right = int(predicted == rank)
+        task.presented[j] += shown
+        task.correct[j] = votes + shown * right
         moving[n_moving] = j
-        n_moving += shown[j] * (1 - right)
-    return n_moving
+        n_moving += shown * (1 - right)
+    return n_moving, rank_sum, vote_sum, voted_rank_sum
+
+
+@inlined
+def add_row(factor: int, thresholds: FloatArray, moves: Moves) -> None:
+    """Do ``moves += factor · thresholds``, which are whole numbers."""
+    for r in range(moves.shape[0]):
+        moves[r] += factor * int(thresholds[r])
 
 
 @inlined

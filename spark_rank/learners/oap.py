@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spark_rank.learners._oap_replay import RuleSum
 from spark_rank.learners._online import IntArray, Rule, rank_sums
 from spark_rank.learners.base import FloatArray, check_ranks
 from spark_rank.learners.errors import InvalidDataError, NotFittedError
@@ -34,12 +35,14 @@ class OAP(OnlineLearner):
     Harrington (ICML 2003, algorithm 2 and sec. 3.1). B is a hash of its arguments
     (`member_draws`), and all sums over members are whole numbers (`PartialSums`): however the
     members are split into groups, and in whatever order the groups' sums are added, every
-    learned attribute has the same bits. This holds for arbitrary features. With half-integer
-    features the sums are exact besides; otherwise a mean is off by less than 2^-60 N times a
-    bound of the members' scores, which is below 1e-12 for the 50,000 examples of the paper.
+    learned attribute has the same bits. This holds for arbitrary features, and however a sequence
+    is cut into parts. With half-integer features the sums are exact besides; otherwise a mean is
+    off by less than 2^-60 N times a bound of the members' weights, which is below 1e-12 for the
+    50,000 examples of the paper.
 
-    The online curve compares sums; `predict` applies the mean rule, whose rounding may decide a
-    tie of score and threshold otherwise.
+    The online curve compares sums, and replays that of the weights within blocks of 2^16 rounds
+    (`_oap_replay`), rounded as a member's own weights are; `predict` applies the mean rule, whose
+    rounding may decide a tie of score and threshold otherwise.
 
     A sequence of T examples costs O(T N (d + k)) time and O(N d + T k) memory.
 
@@ -81,7 +84,7 @@ class OAP(OnlineLearner):
     }
     state = ("n_rounds_", "total_loss_")
     fixed = ("n_ranks", "n_members", "tau", "combine", "sampling", "seed", "problem")
-    learned_privately = ("_group",)
+    learned_privately = ("_group", "_replayed")
     epochs = 1
 
     def __init__(
@@ -130,8 +133,8 @@ class OAP(OnlineLearner):
         self._check_design(resume.design)
         return resume.learn(features, ranks)
 
-    def combine_groups(self, groups: Sequence[MemberGroup], y: ArrayLike) -> Self:
-        """Become the ensemble of all `groups`, in any order, trained on a sequence ranked `y`."""
+    def combine_groups(self, groups: Sequence[MemberGroup], X: ArrayLike, y: ArrayLike) -> Self:
+        """Become the ensemble of all `groups`, in any order, trained on the sequence `X`, `y`."""
         ordered = sorted(groups, key=lambda group: group.first)
         ends = [0, *(group.last for group in ordered)]
         if [group.first for group in ordered] != ends[:-1] or ends[-1] != self.n_members:
@@ -139,31 +142,39 @@ class OAP(OnlineLearner):
             raise InvalidDataError(
                 f"members 0–{self.n_members - 1} are needed once each, these came: {have}"
             )
-        self.combine_sums(reduce(add, [group.sums() for group in ordered]), y)
+        self.combine_sums(reduce(add, [group.sums() for group in ordered]), X, y)
         self._take_members(MemberGroup.join(ordered))
         return self
 
-    def combine_sums(self, sums: PartialSums, y: ArrayLike) -> Self:
+    def combine_sums(self, sums: PartialSums, X: ArrayLike, y: ArrayLike) -> Self:
         """Take the mean rule and the online curve from the sums over all members.
 
-        Sums of a first part of a sequence start anew; those of the part that follows go on.
+        `X`, `y` are what the members learned from. Sums of a first part of a sequence start anew;
+        those of the part that follows go on.
         """
         self.check_parameters()
         if sums.n_members != self.n_members:
             raise InvalidDataError(
                 f"the sums are over {sums.n_members} members, not over all {self.n_members}"
             )
-        ranks = check_ranks(y, len(sums.ranks), self.n_ranks)
+        features = check_examples(X, sums.coef.shape[1])
+        if len(features) != sums.n_rounds:
+            raise InvalidDataError(
+                f"X has {len(features)} rows, but the sums are over {sums.n_rounds} rounds"
+            )
+        ranks = check_ranks(y, len(features), self.n_ranks)
         if sums.origin is not None:
             self._check_origin(*sums.origin, ranks)
-        if sums.first_round == 0:
-            self._reset()
-        if sums.first_round != self._learned("n_rounds_"):
+        done = 0 if sums.first_round == 0 else self._learned("n_rounds_")
+        if sums.first_round != done:
             raise InvalidDataError(
-                f"the sums start after round {sums.first_round}, but {self.n_rounds_} rounds "
+                f"the sums start after round {sums.first_round}, but {done} rounds "
                 "were combined so far: combine the parts of a sequence in their order"
             )
-        self._count(self._take_sums(sums, ranks))
+        replayed = self._replay(sums, features)
+        if sums.first_round == 0:
+            self._reset()
+        self._count(self._take_sums(sums, replayed, ranks))
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -204,7 +215,7 @@ class OAP(OnlineLearner):
     def _check_origin(self, design: Design, seen: bytes, ranks: IntArray) -> None:
         """Raise `InvalidDataError` unless this ensemble's members learned from these ranks."""
         self._check_design(design)
-        if seen != digest(ranks):
+        if seen != digest(ranks, self.n_ranks):
             raise InvalidDataError("the members learned from other ranks: give the same y")
 
     def _check_design(self, design: Design) -> None:
@@ -220,13 +231,20 @@ class OAP(OnlineLearner):
         if not hasattr(self, "_group"):
             raise NotFittedError("an ensemble without its members cannot learn on: call fit")
         group = self._group.learn(X, ranks)
-        losses = self._take_sums(group.sums(), ranks)
+        sums = group.sums()
+        losses = self._take_sums(sums, self._replay(sums, X), ranks)
         self._take_members(group)
         return losses
 
-    def _take_sums(self, sums: PartialSums, ranks: IntArray) -> IntArray:
+    def _replay(self, sums: PartialSums, X: FloatArray) -> tuple[IntArray, RuleSum | None]:
+        return sums.round_ranks(self.combine, X, getattr(self, "_replayed", None))
+
+    def _take_sums(
+        self, sums: PartialSums, replayed: tuple[IntArray, RuleSum | None], ranks: IntArray
+    ) -> IntArray:
         self.coef_, self.thresholds_ = sums.mean_rule()
-        return np.abs(sums.round_ranks(self.combine) - ranks)
+        predicted, self._replayed = replayed
+        return np.abs(predicted - ranks)
 
     def _take_members(self, group: MemberGroup) -> None:
         self._group = group

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from spark_rank.learners._oap import SMALLEST_STEP, SUM_BITS, RoundSums, Task, oap_pass
-from spark_rank.learners._online import IntArray
+from spark_rank.learners._oap_replay import Moves, RuleSum, replay_pass
+from spark_rank.learners._online import OK, IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.member_draws import cumulative_counts, member_keys
-from spark_rank.learners.online import check_round, nearest_rank
+from spark_rank.learners.oap_blocks import begins_block, pieces
+from spark_rank.learners.online import check_examples, check_round, nearest_rank, read_only
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,20 @@ class PartialSums:
     """Sums over some members of an ensemble; those of disjoint groups add up with ``+``.
 
     All sums are whole numbers, so any order and grouping of the additions gives the same bits.
-    `coef` and `scores` count steps of `coef_steps` and `steps`, powers of two that depend on the
-    examples and not on the members. O(T k + d) in size, however many members.
+    `coef` counts steps of `coef_steps`, powers of two that depend on the examples and not on the
+    members. The rows of `coef` and `thresholds` are the sums before each of the B rounds that
+    begin a block (`oap_blocks`), but the sequence's first, and after the last round. O(T k + B d)
+    in size, however many members.
     """
 
     n_members: int  # in these sums
     first_round: int  # 0, or the number of rounds learned before these T
-    coef: IntArray  # d
-    coef_steps: FloatArray  # d
-    final_thresholds: IntArray  # k−1, after the last round
-    scores: IntArray  # T; this and what follows: before each round
-    steps: FloatArray  # T
-    thresholds: IntArray  # T×(k−1)
-    ranks: IntArray  # T: predicted ranks
+    n_rounds: int  # T
+    coef: IntArray  # (B+1)×d
+    coef_steps: FloatArray  # (B+1)×d
+    thresholds: IntArray  # (B+1)×(k−1)
+    moves: Moves  # T×(k−1): what each round adds to the thresholds
+    ranks: IntArray  # T: predicted ranks; this and what follows: before each round
     votes: IntArray  # T: rounds ranked correctly so far
     voted_ranks: IntArray  # T: votes × predicted ranks
     # the members' design, and a digest of the T ranks; None if whoever adds the sums knows both
@@ -54,7 +57,7 @@ class PartialSums:
 
     def __add__(self, other: PartialSums) -> PartialSums:
         """Return the sums over both groups of members."""
-        fixed = ("first_round", "coef_steps", "steps")
+        fixed = ("first_round", "n_rounds", "coef_steps")
         unlike = any(
             not np.array_equal(getattr(self, name), getattr(other, name)) for name in fixed
         )
@@ -68,23 +71,74 @@ class PartialSums:
 
     def mean_rule(self) -> tuple[FloatArray, FloatArray]:
         """Return w̃ and c̃, the means over these members after the last round."""
-        coef = self.coef * self.coef_steps / self.n_members
-        return coef, self.final_thresholds / self.n_members
+        coef, thresholds = self._rule_sums()[-1]
+        return coef / self.n_members, thresholds / self.n_members
 
-    def round_ranks(self, combine: str) -> IntArray:
-        """Return the rank that the ensemble of these members predicted at each round.
+    def round_ranks(
+        self, combine: str, X: FloatArray, before: RuleSum | None = None
+    ) -> tuple[IntArray, RuleSum | None]:
+        """Return the rank that the ensemble of these members predicted at each round of `X`.
 
-        Sums are compared, never means: nothing is rounded before the comparison but the sum of
-        scores to 53 bits. Before any member ranked anything correctly ``voted`` is ``bagging``.
+        Of a sequence in parts, `before` is what the part before returned beside the ranks. It is
+        not looked at where a block begins, nor by votes. Before any member ranked anything
+        correctly ``voted`` is ``bagging``.
         """
         if combine == "bpm":
-            sums = (self.scores * self.steps)[:, None]
-            return 1 + (sums >= self.thresholds).sum(axis=1)
+            return self._replay(check_examples(X, self.coef.shape[1]), before)
         bagging = nearest_rank(self.ranks, self.n_members)
         if combine == "bagging":
-            return bagging
+            return bagging, None
         voted = nearest_rank(self.voted_ranks, np.maximum(self.votes, 1))
-        return np.where(self.votes > 0, voted, bagging)
+        return np.where(self.votes > 0, voted, bagging), None
+
+    def _rule_sums(self) -> list[RuleSum]:
+        """Return the sums of the rules where blocks begin and after the last round, as copies."""
+        rules = zip(self.coef * self.coef_steps, self.thresholds.copy(), strict=True)
+        return [RuleSum(coef, thresholds) for coef, thresholds in rules]
+
+    def _replay(self, X: FloatArray, before: RuleSum | None) -> tuple[IntArray, RuleSum]:
+        """Return what the mean rule predicted round by round, and the sum of the rules after."""
+        rules, first = self._rule_sums(), self.first_round
+        rule = self._first_rule(rules, before)
+        blocks = pieces(first, first + self.n_rounds, self.n_rounds)
+        ranks, moves = np.empty(self.n_rounds, dtype=np.int64), read_only(self.moves)
+        for (start, stop), after in zip(blocks, rules, strict=True):
+            part, replayed = slice(start - first, stop - first), rule
+            _check_part(replay_pass(X[part], moves[part], replayed, ranks[part]), X, part)
+            self._check_replay(replayed, after)
+            rule = after
+        return ranks, replayed
+
+    def _first_rule(self, rules: list[RuleSum], before: RuleSum | None) -> RuleSum:
+        """Return the sum of the rules before the first round, taken from `rules` if it is there."""
+        if self.first_round == 0:
+            return RuleSum(np.zeros_like(rules[-1].coef), np.zeros_like(rules[-1].thresholds))
+        if begins_block(self.first_round):
+            return rules.pop(0)
+        if before is None:
+            raise InvalidDataError(
+                f"the sums start after round {self.first_round}, amid a block, and nothing is "
+                "known of the rounds before: combine the parts of a sequence in their order"
+            )
+        return RuleSum(before.coef.copy(), before.thresholds.copy())
+
+    def _check_replay(self, replayed: RuleSum, members: RuleSum) -> None:
+        """Raise `InvalidDataError` unless the replay of a block came to where the members are.
+
+        Both were rounded since the block began, in 2^16 rounds by some 2^-53 of a bound that is
+        at most 2^61 steps: less than 2^30 steps in all. Steps never become smaller.
+        """
+        near = np.abs(replayed.coef - members.coef) <= 2.0**31 * self.coef_steps[-1]
+        if not (near.all() and np.array_equal(replayed.thresholds, members.thresholds)):
+            raise InvalidDataError("the members learned from other examples: give the same X")
+
+
+class RuleSteps(NamedTuple):
+    """The sums of some members' rules at one time, as rows of `PartialSums`."""
+
+    coef: IntArray
+    coef_steps: FloatArray
+    thresholds: IntArray
 
 
 @dataclass(frozen=True)
@@ -102,6 +156,7 @@ class MemberGroup:
     energy: FloatArray  # 1 number, and d: what bounds every member, see `_oap`
     column_sums: FloatArray
     rounds: RoundSums  # of the rounds learned by the last call of `learn`
+    starts: tuple[RuleSteps, ...]  # before those of them that begin a block, but round 0
     seen: bytes  # digest of their ranks
 
     @classmethod
@@ -125,7 +180,8 @@ class MemberGroup:
             energy=np.zeros(1),
             column_sums=np.zeros(n_features),
             rounds=_room_for_sums(0, design.n_ranks - 1),
-            seen=digest(np.empty(0, dtype=np.int64)),
+            starts=(),
+            seen=b"",
         )
 
     @classmethod
@@ -135,7 +191,7 @@ class MemberGroup:
             name: np.concatenate([getattr(group, name) for group in groups]) for name in _MEMBERS
         }
         joined["rounds"] = _room_for_sums(0, groups[0].thresholds.shape[1])
-        return replace(groups[0], **joined)
+        return replace(groups[0], starts=(), **joined)
 
     @property
     def last(self) -> int:
@@ -147,27 +203,42 @@ class MemberGroup:
 
         A long sequence can be given in parts. O(T n (d + k)) time, O(n d + T k) memory.
         """
-        task, rounds = self._task(), _room_for_sums(len(X), self.thresholds.shape[1])
-        check_round(oap_pass(X, ranks, task, rounds), X)
-        if not np.isfinite(task.energy).all():
-            raise NumericFailureError("the scores may overflow: scale the features down")
-        moved = {name: getattr(task, name) for name in _MOVED}
-        return replace(
-            self, n_rounds=self.n_rounds + len(X), rounds=rounds, seen=digest(ranks), **moved
-        )
+        rounds, starts = _room_for_sums(len(X), self.thresholds.shape[1]), []
+        first, group = self.n_rounds, self
+        for start, stop in pieces(first, first + len(X), len(X)):
+            if begins_block(start) and start > 0:
+                starts.append(group._rule_steps())
+            group = group._learn_part(X, ranks, rounds, slice(start - first, stop - first))
+        seen = digest(ranks, self.design.n_ranks)
+        return replace(group, rounds=rounds, starts=tuple(starts), seen=seen)
 
     def sums(self) -> PartialSums:
         """Return the sums over these members: their rules now, and the rounds last learned."""
-        steps = self._coef_steps()
+        rows = zip(*self.starts, self._rule_steps(), strict=True)
+        n_rounds = len(self.rounds.moves)
         return PartialSums(
             n_members=len(self.coef),
             origin=(self.design, self.seen),
-            first_round=self.n_rounds - len(self.rounds.scores),
-            coef=np.trunc(self.coef / steps).astype(np.int64).sum(axis=0),
-            coef_steps=steps,
-            final_thresholds=self.thresholds.sum(axis=0).astype(np.int64),
+            first_round=self.n_rounds - n_rounds,
+            n_rounds=n_rounds,
+            **dict(zip(RuleSteps._fields, map(np.stack, rows), strict=True)),
             **self.rounds._asdict(),
         )
+
+    def _learn_part(self, X: FloatArray, ranks: IntArray, rounds: RoundSums, part: slice) -> Self:
+        """Return these members after those rows of `X`, and write what the rounds leave."""
+        task = self._task()
+        failed = oap_pass(X[part], ranks[part], task, rounds.part(part))
+        _check_part(failed, X, part)
+        if not np.isfinite(task.energy).all():
+            raise NumericFailureError("the scores may overflow: scale the features down")
+        moved = {name: getattr(task, name) for name in _MOVED}
+        return replace(self, n_rounds=self.n_rounds + part.stop - part.start, **moved)
+
+    def _rule_steps(self) -> RuleSteps:
+        steps = self._coef_steps()
+        coef = np.trunc(self.coef / steps).astype(np.int64).sum(axis=0)
+        return RuleSteps(coef, steps, self.thresholds.sum(axis=0).astype(np.int64))
 
     def _task(self) -> Task:
         design = self.design
@@ -194,12 +265,17 @@ _MEMBERS = ("coef", "thresholds", "correct", "presented", "updates")
 _MOVED = (*_MEMBERS, "energy", "column_sums")
 
 
-def digest(ranks: IntArray) -> bytes:
+def digest(ranks: IntArray, n_ranks: int) -> bytes:
     """Return what tells the ranks of a sequence from those of another one."""
-    return blake2b(np.ascontiguousarray(ranks).data, digest_size=16).digest()
+    # in few bytes: a digest of all eight would take longer than a member
+    return blake2b(ranks.astype(np.min_scalar_type(n_ranks)).data, digest_size=16).digest()
+
+
+def _check_part(failed: int, X: FloatArray, part: slice) -> None:
+    """Raise what is wrong with the round at which a kernel stopped in a part of `X`, if it did."""
+    check_round(failed if failed == OK else part.start + failed, X)
 
 
 def _room_for_sums(n_rounds: int, n_thresholds: int) -> RoundSums:
-    scores, ranks, votes, voted_ranks = np.empty((4, n_rounds), dtype=np.int64)
-    thresholds = np.empty((n_rounds, n_thresholds), dtype=np.int64)
-    return RoundSums(scores, np.empty(n_rounds), thresholds, ranks, votes, voted_ranks)
+    moves = np.zeros((n_rounds, n_thresholds), dtype=np.int32)
+    return RoundSums(moves, *np.empty((3, n_rounds), dtype=np.int64))

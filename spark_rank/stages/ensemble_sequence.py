@@ -1,4 +1,4 @@
-"""Ensembles on one sequence: members split over tasks, chunks of rounds added up by a reduce."""
+"""Ensembles on one sequence: members split over tasks, blocks of rounds added up by a reduce."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ from spark_rank.stages.ensemble_tables import (
 from spark_rank.stages.ensemble_users import oap_params
 
 _SCRATCH = "ensemble"
-_REDUCERS_PER_CORE = 4
 
 Row = dict[str, Any]
 
@@ -96,9 +95,10 @@ def sequence_job(config: Config, source: Source) -> SequenceJob:
 
 def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
     """Return outcomes of chunks of rounds and, with the last, models; the same for all `groups`."""
-    reducers = _REDUCERS_PER_CORE * spark.sparkContext.defaultParallelism
+    # a task per core: to start one takes longer than to add up the parts of a few blocks
+    reducers = spark.sparkContext.defaultParallelism
     placed = member_sums(spark, job, groups).repartition(reducers, *KEY)
-    ordered = placed.sortWithinPartitions(*KEY, "first_member")
+    ordered = placed.sortWithinPartitions(*KEY)
     return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
 
 

@@ -17,7 +17,7 @@ from spark_rank.engine.sequence_rivals import rival_results
 from spark_rank.engine.sequences import SequenceJob, SequenceSpec, Trial, TrialSequence, View
 from spark_rank.features.files import MappedFile
 from spark_rank.features.sequences import Examples, SequenceFiles, TrialPart
-from spark_rank.learners import OAP, RIVALS
+from spark_rank.learners import OAP, RIVALS, oap_blocks
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.kernels import Kernel
 
@@ -67,23 +67,47 @@ def results(groups: int, job: SequenceJob, seed: int = 0, size: int = 5) -> list
 
 def examples_of(trial: Trial, spec: SequenceSpec) -> tuple[Any, Any, Any, Any]:
     sequence = TrialSequence(EXAMPLES, trial, spec.view.squared, JOB.seed)
-    ((features, ranks),) = sequence.chunks(N_TRAIN)
+    features, ranks = sequence.rounds(0, N_TRAIN)
     return features, ranks, *sequence.held_out()
 
 
+def curve(rows: list[dict[str, Any]]) -> tuple[list[int], int, list[int]]:
+    """Return the losses on the grid, their sum, and the lengths of the chunks, of all rows."""
+    rows.sort(key=lambda row: row["first_round"])
+    totals = np.cumsum([0] + [row["total"] for row in rows]).tolist()
+    losses = [total + loss for total, row in zip(totals, rows, strict=False)
+              for loss in row["losses"]]  # fmt: skip
+    assert all(row["status"] is None for row in rows[:-1])
+    return losses, totals[-1], [row["n_rounds"] for row in rows]
+
+
+def by_ensemble(rows: list[dict[str, Any]]) -> dict[tuple[int, str], list[dict[str, Any]]]:
+    found: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["trial"], row["learner"]), []).append(row)
+    return found
+
+
+# blocks of 2^16 are longer than the sequence; 100 divide it, 77 do not
+@pytest.mark.parametrize("block", [2**16, 100, 77])
 @pytest.mark.parametrize("groups", [1, 2, 7, 100])
-def test_any_groups_give_what_the_class_learns(groups: int) -> None:
-    rows = {(row["trial"], row["learner"]): row for row in results(groups, JOB, seed=groups)}
-    assert len(rows) == 6
+def test_any_groups_give_what_the_class_learns(
+    groups: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", block)
+    found = by_ensemble(results(groups, JOB, seed=groups))
+    assert len(found) == 6
     for trial in TRIALS:
         for spec in SPECS:
             features, ranks, X_test, test_ranks = examples_of(trial, spec)
             local = OAP(4, problem=trial.problem, **spec.params).fit(features, ranks)
-            row = rows[trial.number, spec.label]
-            assert (row["status"], row["n_rounds"]) == ("learned", N_TRAIN)
-            assert row["total"] == local.total_loss_
-            curve = np.rint(local.online_loss_ * np.arange(1, N_TRAIN + 1)).astype(int)
-            assert row["losses"] == curve[CURVE_ROUNDS[: len(row["losses"])] - 1].tolist()
+            losses, total, lengths = curve(found[trial.number, spec.label])
+            assert (sum(lengths), max(lengths)) == (N_TRAIN, min(block, N_TRAIN))
+            assert total == local.total_loss_
+            exact = np.rint(local.online_loss_ * np.arange(1, N_TRAIN + 1)).astype(int)
+            assert losses == exact[CURVE_ROUNDS[: len(losses)] - 1].tolist()
+            row = found[trial.number, spec.label][-1]
+            assert row["status"] == "learned"
             predicted = local.predict(X_test)
             assert row["test_ranks"] == predicted.tolist()
             assert row["test_ratings"] == test_ranks.tolist()
@@ -100,25 +124,24 @@ def test_any_groups_give_what_the_class_learns(groups: int) -> None:
                 assert row["member_votes"] == local.votes().tolist()
 
 
-@pytest.mark.parametrize("chunk", [1, 37, 150, 299])
-def test_chunks_add_up_to_the_whole(chunk: int) -> None:
+@pytest.mark.parametrize("block", [2**16, 100, 77])
+@pytest.mark.parametrize("chunk", [1, 37, 77, 150, 299])
+def test_chunks_add_up_to_the_whole(
+    chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", block)
     job = replace(JOB, specs=SPECS[:2], trials=TRIALS[1:])
-    whole = {row["learner"]: row for row in results(3, job)}
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in results(2, replace(job, chunk=chunk)):
-        found.setdefault(row["learner"], []).append(row)
-    for label, rows in found.items():
-        rows.sort(key=lambda row: row["first_round"])
-        assert [row["n_rounds"] for row in rows[:-1]] == [chunk] * (len(rows) - 1)
-        totals = np.cumsum([0] + [row["total"] for row in rows])
-        losses = [total + loss for total, row in zip(totals, rows, strict=False)
-                  for loss in row["losses"]]  # fmt: skip
-        assert losses == whole[label]["losses"]
-        assert totals[-1] == whole[label]["total"]
-        assert all(row["status"] is None for row in rows[:-1])
+    whole = by_ensemble(results(3, job))
+    for key, rows in by_ensemble(results(2, replace(job, chunk=chunk))).items():
+        losses, total, lengths = curve(rows)
+        assert (losses, total) == curve(whole[key])[:2]
+        ends = np.cumsum(lengths).tolist()
+        assert all(length == chunk or end % block == 0 or end == N_TRAIN
+                   for length, end in zip(lengths, ends, strict=True))  # fmt: skip
+        assert set(range(block, N_TRAIN, block)) <= set(ends)
         names = ("weights", "thresholds", "members", "member_votes", "test_ranks", "test_scores",
                  "angle", "disagreement", "member_correct", "rank_loss", "misranking")  # fmt: skip
-        assert {n: rows[-1][n] for n in names} == {n: whole[label][n] for n in names}
+        assert {n: rows[-1][n] for n in names} == {n: whole[key][-1][n] for n in names}
 
 
 def test_a_reordered_trial_is_a_permutation_of_its_own() -> None:
@@ -130,7 +153,7 @@ def test_a_reordered_trial_is_a_permutation_of_its_own() -> None:
         chunks = list(trial.chunks(64))
         features = np.concatenate([chunk for chunk, _ in chunks])
         ranks = np.concatenate([own for _, own in chunks])
-        np.testing.assert_array_equal(ranks, trial.ranks(0, N_TRAIN))
+        np.testing.assert_array_equal(ranks, trial.rounds(0, N_TRAIN)[1])
         rows = [X.tolist().index(row) for row in features.tolist()]
         np.testing.assert_array_equal(RANKS[rows], ranks)
         assert sorted(rows) == list(range(N_TRAIN))
@@ -138,6 +161,20 @@ def test_a_reordered_trial_is_a_permutation_of_its_own() -> None:
         orders.append(rows)
     assert len({tuple(rows) for rows in orders}) == 3
     assert all(rows != list(range(N_TRAIN)) for rows in orders)
+
+
+def test_a_reduce_sorts_a_reordered_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", 50)
+    sorts: list[int] = []
+    original = TrialSequence._order.func  # type: ignore[attr-defined]
+
+    def order(sequence: TrialSequence) -> Any:
+        sorts.append(sequence.trial.number)
+        return original(sequence)
+
+    monkeypatch.setattr(TrialSequence._order, "func", order)
+    results(2, replace(JOB, trials=TRIALS[1:], specs=SPECS[:1]))
+    assert sorts == [2] * 3  # once by each of two groups, once by the reduce
 
 
 @pytest.mark.parametrize("name", RIVALS)

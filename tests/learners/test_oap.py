@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,7 +28,7 @@ from ordinal_twins import (
     running_average,
 )
 
-from spark_rank.learners import _oap
+from spark_rank.learners import _oap, _oap_replay, oap_blocks
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -45,12 +48,21 @@ LEARNED = (
     *("member_presented_", "member_updates_", "online_loss_", "n_rounds_", "total_loss_"),
 )
 seeds = st.integers(0, 10_000)
+# of sequences of some 60 rounds: none, many, and blocks of a single round
+BLOCKS = (2**16, 7, 1)
 
 
 def draws(ensemble: OAP, n_rounds: int) -> Ints:
     keys = member_keys(ensemble.seed, ensemble.problem, np.arange(ensemble.n_members))
     cumulative = cumulative_counts(ensemble.sampling, ensemble.tau)
     return presentations(keys, np.arange(n_rounds), cumulative)
+
+
+@contextmanager
+def blocks_of(n_rounds: int) -> Iterator[None]:
+    """Let blocks be that short, so that small data cross several."""
+    with mock.patch.object(oap_blocks, "BLOCK_ROUNDS", n_rounds):
+        yield
 
 
 def same_ensemble(left: OAP, right: OAP) -> None:
@@ -101,7 +113,8 @@ def test_equals_the_algorithm(
     tau = (0.3, 0.6, 1.0)[seed % 3]
     ensemble = OAP(5, n_members=n_members, tau=tau, combine=combine, sampling=sampling, seed=seed)
     predictions, members, correct = naive_ensemble(ensemble, X, y)
-    ensemble.fit(X, y)
+    with blocks_of(BLOCKS[seed % 3]):
+        ensemble.fit(X, y)
     losses = [abs(p - int(rank)) for p, rank in zip(predictions, y, strict=True)]
     np.testing.assert_array_equal(ensemble.online_loss_, running_average(losses))
     np.testing.assert_array_equal(ensemble.member_coef_, [m.coef for m in members])
@@ -195,19 +208,20 @@ def test_any_split_of_the_members_gives_the_same_bits(
     X, y = real_problem(seed, 60)
     rng = np.random.default_rng(seed)
     options: dict[str, Any] = {"n_members": 13, "tau": 0.6, "sampling": sampling, "seed": seed}
-    groups = [
-        OAP(5, **options).train_members(X, y, first=first, last=last)
-        for first, last in pieces(cuts, 13)
-    ]
-    groups = [groups[i] for i in rng.permutation(len(groups))]
-    for combine in COMBINES:
-        whole = OAP(5, combine=combine, **options).fit(X, y)
-        same_ensemble(whole, OAP(5, combine=combine, **options).combine_groups(groups, y))
-        total = random_tree_sum([group.sums() for group in groups], rng)
-        reduced = OAP(5, combine=combine, **options).combine_sums(total, y)
-        np.testing.assert_array_equal(reduced.coef_, whole.coef_)
-        np.testing.assert_array_equal(reduced.thresholds_, whole.thresholds_)
-        np.testing.assert_array_equal(reduced.online_loss_, whole.online_loss_)
+    with blocks_of(BLOCKS[seed % 3]):
+        groups = [
+            OAP(5, **options).train_members(X, y, first=first, last=last)
+            for first, last in pieces(cuts, 13)
+        ]
+        groups = [groups[i] for i in rng.permutation(len(groups))]
+        for combine in COMBINES:
+            whole = OAP(5, combine=combine, **options).fit(X, y)
+            same_ensemble(whole, OAP(5, combine=combine, **options).combine_groups(groups, X, y))
+            total = random_tree_sum([group.sums() for group in groups], rng)
+            reduced = OAP(5, combine=combine, **options).combine_sums(total, X, y)
+            np.testing.assert_array_equal(reduced.coef_, whole.coef_)
+            np.testing.assert_array_equal(reduced.thresholds_, whole.thresholds_)
+            np.testing.assert_array_equal(reduced.online_loss_, whole.online_loss_)
 
 
 def test_plain_float_sums_would_not_pass_that_test() -> None:
@@ -224,8 +238,8 @@ def test_sums_of_half_integer_features_are_exact(seed: int, n_members: int) -> N
     X, y = half_integer_problem(seed, 60)
     ensemble = OAP(5, n_members=n_members, seed=seed)
     group = ensemble.train_members(X, y)
-    sums, ensemble = group.sums(), ensemble.combine_groups([group], y)
-    np.testing.assert_array_equal(sums.coef * sums.coef_steps, group.coef.sum(axis=0))
+    sums, ensemble = group.sums(), ensemble.combine_groups([group], X, y)
+    np.testing.assert_array_equal(sums.coef[-1] * sums.coef_steps[-1], group.coef.sum(axis=0))
     np.testing.assert_array_equal(ensemble.coef_, group.coef.sum(axis=0) / n_members)
     np.testing.assert_array_equal(ensemble.thresholds_, group.thresholds.sum(axis=0) / n_members)
 
@@ -237,10 +251,8 @@ def test_means_of_arbitrary_features_are_off_by_less_than_a_step(seed: int, n_me
     group = OAP(5, n_members=n_members, seed=seed).train_members(X, y)
     sums = group.sums()
     for i, column in enumerate(group.coef.T):
-        exact = sum(Fraction(w) for w in column)
-        assert abs(int(sums.coef[i]) * Fraction(sums.coef_steps[i]) - exact) < (
-            n_members * Fraction(sums.coef_steps[i])
-        )
+        exact, step = sum(Fraction(w) for w in column), Fraction(sums.coef_steps[-1, i])
+        assert abs(int(sums.coef[-1, i]) * step - exact) < n_members * step
     coef, _ = sums.mean_rule()
     error = np.abs(coef - [math.fsum(column) / n_members for column in group.coef.T])
     # far below what the members themselves could be off by
@@ -261,27 +273,81 @@ def test_sums_never_leave_their_range(sampling: str, scale: float) -> None:
             group = ensemble.train_members(X * scale, y)
             sums = group.sums()
             assert (np.linalg.norm(group.coef, axis=1) <= np.sqrt(group.energy)).all()
-            for total in (sums.scores, sums.coef):
-                assert total.dtype == np.int64
-                assert np.abs(total).max() <= 2**61
-            floats = sums.coef * sums.coef_steps
+            assert sums.coef.dtype == np.int64
+            assert np.abs(sums.coef).max() <= 2**61
+            floats = sums.coef[-1] * sums.coef_steps[-1]
             np.testing.assert_allclose(floats, group.coef.sum(axis=0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_a_step_is_the_least_power_of_two_that_the_bound_allows(sampling: str) -> None:
     rng = np.random.default_rng(0)
-    scales = rng.choice([0.0, 1e-320, 1e-170, 1e-150, 1e-3, 1.0, 1e60], 200)
-    X, ranks = rng.normal(size=(200, 3)) * scales[:, None], rng.integers(1, 6, 200)
-    ensemble = OAP(5, n_members=9, sampling=sampling)
-    sums = ensemble.train_members(X, ranks).sums()
-    most, energy = len(cumulative_counts(sampling, ensemble.tau)), 0.0
+    scales = rng.choice([0.0, 1e-320, 1e-170, 1e-150, 1e-3, 1.0, 1e60], (200, 3))
+    X, ranks = rng.normal(size=(200, 3)) * scales, rng.integers(1, 6, 200)
+    with blocks_of(1):
+        sums = OAP(5, n_members=9, sampling=sampling).train_members(X, ranks).sums()
+    most, energy, columns = len(cumulative_counts(sampling, 0.3)), 0.0, np.zeros(3)
     for t, x in enumerate(X):
-        square = lane_dot(x, x)
-        bound = 9 * (math.sqrt(energy) * math.sqrt(square))
-        assert sums.steps[t] == math.ldexp(1.0, max(math.frexp(bound)[1] - 61, -1000)), t
-        assert abs(sums.scores[t]) <= 2**61
-        energy += most * (16 * square + 4)
+        energy += most * (16 * lane_dot(x, x) + 4)
+        columns += np.abs(x)
+        for i, column in enumerate(columns):
+            bound = 9 * min(math.sqrt(energy), most * 4 * column)
+            least = max(math.frexp(bound)[1] - 61, -1000)
+            assert sums.coef_steps[t, i] == math.ldexp(1.0, least), t
+            assert abs(sums.coef[t, i]) <= 2**61
+
+
+# the replay
+
+
+def replayed(problem: Any, seed: int, block: int) -> Iterator[tuple[MemberGroup, Floats, Ints]]:
+    """Yield, round after round, the members and the sum of their rules that the replay has."""
+    X, y = problem(seed, 60)
+    ensemble, group, rule = OAP(5, n_members=9, seed=seed), None, None
+    with blocks_of(block):
+        for t in range(len(y)):
+            row = slice(t, t + 1)
+            group = ensemble.train_members(X[row], y[row], resume=group)
+            _, rule = group.sums().round_ranks("bpm", X[row], rule)
+            assert rule is not None
+            yield group, rule.coef, rule.thresholds
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@given(seed=seeds)
+@settings(max_examples=20, deadline=None)
+def test_the_replay_has_the_exact_sum_of_half_integer_rules(block: int, seed: int) -> None:
+    for group, coef, thresholds in replayed(half_integer_problem, seed, block):
+        np.testing.assert_array_equal(coef, group.coef.sum(axis=0))
+        np.testing.assert_array_equal(thresholds, group.thresholds.sum(axis=0))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@given(seed=seeds)
+@settings(max_examples=20, deadline=None)
+def test_the_replay_is_off_by_rounding_alone(block: int, seed: int) -> None:
+    for group, coef, thresholds in replayed(real_problem, seed, block):
+        exact = [float(sum(Fraction(w) for w in column)) for column in group.coef.T]
+        largest = 9 * np.sqrt(group.energy)
+        assert (np.abs(coef - exact) <= 60 * 2.0**-52 * largest).all()
+        np.testing.assert_array_equal(thresholds, group.thresholds.sum(axis=0))
+
+
+def test_a_block_begins_anew_from_the_sums_of_the_members() -> None:
+    """What was rounded before a block is forgotten: one that begins at the end has no rounding."""
+    X, y = real_problem(1, 64)
+    with blocks_of(64):
+        first = OAP(5, n_members=9).train_members(X, y)
+        second = OAP(5, n_members=9).train_members(X[:1], y[:1], resume=first).sums()
+    assert (first.sums().coef.shape, second.coef.shape) == ((1, X.shape[1]), (2, X.shape[1]))
+    np.testing.assert_array_equal(second.coef[0], first.sums().coef[0])
+    with blocks_of(64):
+        ranks, rule = second.round_ranks("bpm", X[:1])
+    coef, cuts = second.coef[0] * second.coef_steps[0], second.thresholds[0]
+    assert ranks[0] == naive_rank(lane_dot(coef, X[0]), list(cuts))
+    gained = int(second.moves[0].sum())
+    assert rule is not None
+    np.testing.assert_array_equal(rule.coef, coef - gained * X[0])
 
 
 # going on
@@ -292,34 +358,39 @@ def test_a_step_is_the_least_power_of_two_that_the_bound_allows(sampling: str) -
 @settings(max_examples=40, deadline=None)
 def test_parts_learn_what_the_whole_learns(sampling: str, seed: int, cut: int) -> None:
     X, y = real_problem(seed, 60)
-    whole = OAP(5, n_members=5, sampling=sampling).fit(X, y)
-    parts = OAP(5, n_members=5, sampling=sampling).partial_fit(X[:cut], y[:cut])
-    same_ensemble(whole, parts.partial_fit(X[cut:], y[cut:]))
+    with blocks_of(BLOCKS[seed % 3]):
+        whole = OAP(5, n_members=5, sampling=sampling).fit(X, y)
+        parts = OAP(5, n_members=5, sampling=sampling).partial_fit(X[:cut], y[:cut])
+        same_ensemble(whole, parts.partial_fit(X[cut:], y[cut:]))
 
 
-def test_groups_stream_a_sequence_in_parts() -> None:
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("combine", COMBINES)
+def test_groups_stream_a_sequence_in_parts(combine: str, block: int) -> None:
     X, y = real_problem(4)
-    whole = OAP(5, n_members=7, combine="voted").fit(X, y)
-    ensemble = OAP(5, n_members=7, combine="voted")
+    ensemble = OAP(5, n_members=7, combine=combine)
     groups: list[MemberGroup | None] = [None, None]
-    for part in (slice(0, 30), slice(30, 31), slice(31, None)):
-        for g, (first, last) in enumerate([(0, 3), (3, 7)]):
-            groups[g] = ensemble.train_members(
-                X[part], y[part], first=first, last=last, resume=groups[g]
-            )
-        done = [group for group in groups if group is not None]
-        ensemble.combine_groups(done, y[part])
+    with blocks_of(block):
+        whole = OAP(5, n_members=7, combine=combine).fit(X, y)
+        for part in (slice(0, 30), slice(30, 31), slice(31, None)):
+            for g, (first, last) in enumerate([(0, 3), (3, 7)]):
+                groups[g] = ensemble.train_members(
+                    X[part], y[part], first=first, last=last, resume=groups[g]
+                )
+            done = [group for group in groups if group is not None]
+            ensemble.combine_groups(done, X[part], y[part])
     same_ensemble(whole, ensemble)
 
 
-def test_combined_groups_learn_on() -> None:
+@pytest.mark.parametrize("combine", COMBINES)
+def test_combined_groups_learn_on(combine: str) -> None:
     X, y = real_problem(5)
-    options: dict[str, Any] = {"n_members": 6, "combine": "bagging"}
+    options: dict[str, Any] = {"n_members": 6, "combine": combine}
     groups = [
         OAP(5, **options).train_members(X[:70], y[:70], first=first, last=last)
         for first, last in ((4, 6), (0, 4))
     ]
-    resumed = OAP(5, **options).combine_groups(groups, y[:70]).partial_fit(X[70:], y[70:])
+    resumed = OAP(5, **options).combine_groups(groups, X[:70], y[:70]).partial_fit(X[70:], y[70:])
     same_ensemble(OAP(5, **options).fit(X, y), resumed)
 
 
@@ -360,7 +431,7 @@ def test_memory_grows_with_members_and_rounds_not_with_their_product() -> None:
     OAP(5, n_members=n_members).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # the sums are 10 numbers a round for k = 5; their combination takes a few more at a time
+    # the sums are 5 numbers a round for k = 5; their combination takes a few more at a time
     assert peak < 8 * (30 * n_rounds + 10 * n_members * n_features)
     assert peak < 0.2 * 8 * n_rounds * n_members
 
@@ -370,10 +441,11 @@ def test_the_kernel_is_compiled_once() -> None:
     OAP(5, n_members=2).fit(X.astype(np.float32), y.astype(np.int32))
     OAP(5, n_members=2, sampling="poisson", seed=2**64 - 1).fit(np.asfortranarray(X), list(y))
     assert len(_oap.member_rounds.signatures) == 1
+    assert len(_oap_replay.replay_pass.signatures) == 1
 
 
-def test_the_kernel_counts_no_references() -> None:
-    kernel = _oap.member_rounds
+@pytest.mark.parametrize("kernel", [_oap.member_rounds, _oap_replay.replay_pass])
+def test_the_kernel_counts_no_references(kernel: Any) -> None:
     OAP(5, n_members=2).fit(*half_integer_problem(8))
     compiled = njit(_nrt=kernel.targetoptions["_nrt"])(kernel.py_func)
     compiled.compile(kernel.signatures[0])
@@ -462,9 +534,9 @@ def test_groups_must_be_all_members_once() -> None:
     low, high = (ensemble.train_members(X, y, first=f, last=f + 2) for f in (0, 2))
     for groups in ([], [low], [high], [low, low], [low, high, high]):
         with pytest.raises(InvalidDataError, match="once each"):
-            ensemble.combine_groups(groups, y)
+            ensemble.combine_groups(groups, X, y)
     with pytest.raises(InvalidDataError, match="over 2 members"):
-        ensemble.combine_sums(low.sums(), y)
+        ensemble.combine_sums(low.sums(), X, y)
     for first, last in ((0, 0), (3, 2), (-1, 2), (2, 5)):
         with pytest.raises(InvalidDataError, match="non-empty part"):
             ensemble.train_members(X, y, first=first, last=last)
@@ -489,10 +561,10 @@ def test_members_of_another_ensemble_are_refused(other: dict[str, Any]) -> None:
     low, high = (ensemble.train_members(X, y, first=f, last=f + 2) for f in (0, 2))
     strange = foreign.train_members(X, y, first=2, last=4)
     with pytest.raises(InvalidDataError, match="different sequences or ensembles"):
-        ensemble.combine_groups([low, strange], y)
+        ensemble.combine_groups([low, strange], X, y)
     for refused in (
-        lambda: foreign.combine_groups([low, high], y),
-        lambda: foreign.combine_sums(low.sums() + high.sums(), y),
+        lambda: foreign.combine_groups([low, high], X, y),
+        lambda: foreign.combine_sums(low.sums() + high.sums(), X, y),
         lambda: foreign.train_members(X, y, resume=low),
     ):
         with pytest.raises(InvalidDataError, match="another ensemble"):
@@ -504,10 +576,36 @@ def test_members_that_learned_from_other_ranks_are_refused() -> None:
     ensemble = OAP(5, n_members=4)
     groups = [ensemble.train_members(X, y, first=f, last=f + 2) for f in (0, 2)]
     with pytest.raises(InvalidDataError, match="other ranks"):
-        ensemble.combine_groups(groups, y[::-1])
+        ensemble.combine_groups(groups, X, y[::-1])
     groups[1] = ensemble.train_members(X, 6 - y, first=2, last=4)
     with pytest.raises(InvalidDataError, match="different sequences"):
-        ensemble.combine_groups(groups, y)
+        ensemble.combine_groups(groups, X, y)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_other_examples_than_the_members_learned_from_are_refused(block: int) -> None:
+    X, y = real_problem(17)
+    with blocks_of(block):
+        ensemble = OAP(5, n_members=4)
+        group = ensemble.train_members(X, y)
+        learned = ensemble.combine_groups([group], X, y)
+        for other, message in (
+            (X * (1 + 1e-6), "other examples"), (np.full_like(X, np.nan), "NaN"),
+            (X[:-1], "119 rows, but the sums are over 120"), (X[:, 1:], "fitted on"),
+        ):  # fmt: skip
+            with pytest.raises(InvalidDataError, match=message):
+                ensemble.combine_groups([group], other, y[: len(other)])
+        same_ensemble(learned, OAP(5, n_members=4).fit(X, y))
+
+
+def test_sums_amid_a_block_need_what_came_before() -> None:
+    X, y = real_problem(18)
+    ensemble = OAP(5, n_members=2)
+    first = ensemble.train_members(X[:50], y[:50])
+    second = ensemble.train_members(X[50:], y[50:], resume=first)
+    read_back = OAP.from_params(ensemble.combine_groups([first], X[:50], y[:50]).to_params())
+    with pytest.raises(InvalidDataError, match="after round 50, amid a block"):
+        read_back.combine_sums(second.sums(), X[50:], y[50:])
 
 
 def test_parts_must_come_in_their_order() -> None:
@@ -516,10 +614,11 @@ def test_parts_must_come_in_their_order() -> None:
     first = ensemble.train_members(X[:50], y[:50])
     second = ensemble.train_members(X[50:], y[50:], resume=first)
     with pytest.raises(NotFittedError):
-        ensemble.combine_sums(second.sums(), y[50:])
-    ensemble.combine_sums(first.sums(), y[:50]).combine_sums(second.sums(), y[50:])
+        ensemble.combine_sums(second.sums(), X[50:], y[50:])
+    ensemble.combine_sums(first.sums(), X[:50], y[:50])
+    ensemble.combine_sums(second.sums(), X[50:], y[50:])
     with pytest.raises(InvalidDataError, match="in their order"):
-        ensemble.combine_sums(second.sums(), y[50:])
+        ensemble.combine_sums(second.sums(), X[50:], y[50:])
     with pytest.raises(NotFittedError, match="cannot learn on"):
         ensemble.partial_fit(X, y)
 

@@ -28,7 +28,7 @@ from spark_rank.engine.sequence_learning import sequence_parts
 from spark_rank.engine.sequences import SequenceJob, SequenceSpec, Trial, View
 from spark_rank.engine.session import spark_session
 from spark_rank.features.files import distribute_local, write_files
-from spark_rank.features.sequences import TrialPart, as_files
+from spark_rank.features.sequences import Examples, TrialPart, as_files
 from spark_rank.stages import ensemble_sequence, ensemble_users
 
 N_MEMBERS, N_ITEMS, D = 100, 30, 3
@@ -49,11 +49,24 @@ Rows = list[dict[str, Any]]
 
 def sequence_rows(spark: SparkSession, folder: Path, groups: int, combine: str = "bpm") -> Rows:
     """Return the outcomes of one sequence, in chunks."""
-    files = as_files(X, RANKS, folder)
-    distribute_local(spark, folder, files.all())
     params = {**PARAMS, "combine": combine}
+    return outcomes(spark, folder, Examples(X, RANKS), PART, params, groups, chunk=40)
+
+
+def outcomes(
+    spark: SparkSession,
+    folder: Path,
+    examples: Examples,
+    part: TrialPart,
+    params: dict[str, Any],
+    groups: int,
+    chunk: int,
+) -> Rows:
+    """Return the outcomes of examples with four ranks."""
+    files = as_files(examples.features, examples.ranks, folder)
+    distribute_local(spark, folder, files.all())
     spec = SequenceSpec("it", params, View(files, squared=False), True, "linear", None, "{}")
-    job = SequenceJob((Trial(1, PART, 0, False),), (spec,), 4, 7, chunk=40)
+    job = SequenceJob((Trial(1, part, 0, False),), (spec,), 4, 7, chunk)
     return in_order(ensemble_sequence.sequence_models(spark, job, groups), "first_round")
 
 

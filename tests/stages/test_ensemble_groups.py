@@ -7,6 +7,7 @@ import subprocess
 import sys
 from ast import literal_eval
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from spark_rank.engine.ensemble_learning import ensemble_batches
 from spark_rank.features.files import open_distributed
+from spark_rank.features.sequences import Examples, TrialPart
 from spark_rank.learners import OAP
+from spark_rank.learners.oap_blocks import BLOCK_ROUNDS
 from tests.stages import ensembles_at_work as at_work
 
 
@@ -41,6 +44,23 @@ def test_any_groups_of_a_sequence_are_the_class(
             np.testing.assert_array_equal(weights, local.coef_.astype(np.float32))
         else:
             assert last["member_votes"] == local.votes().tolist()
+
+
+def test_blocks_of_a_long_sequence_are_the_class(spark: SparkSession, tmp_path: Path) -> None:
+    n, rng = 2 * BLOCK_ROUNDS + 500, np.random.default_rng(3)
+    X = rng.normal(size=(n + 100, 2))
+    ranks = np.searchsorted([-1.0, 0.0, 1.0], X @ [1.0, -2.0] + rng.normal(size=n + 100)) + 1
+    params: dict[str, Any] = {"n_members": 8, "tau": 0.5, "seed": 7, "combine": "bpm"}
+    local = OAP(4, **params).fit(X[:n], ranks[:n])
+    totals = np.rint(local.online_loss_ * np.arange(1, n + 1)).astype(int)
+    examples, part = Examples(X, ranks), TrialPart(1, 0, n, 100)
+    for groups, chunk in ((1, 1_000_000), (2, 40_000), (8, BLOCK_ROUNDS)):
+        rows = at_work.outcomes(spark, tmp_path, examples, part, params, groups, chunk)
+        ends = np.cumsum([row["n_rounds"] for row in rows])
+        assert {BLOCK_ROUNDS, 2 * BLOCK_ROUNDS, n} <= set(ends.tolist())
+        assert np.cumsum([row["total"] for row in rows]).tolist() == totals[ends - 1].tolist()
+        assert rows[-1]["thresholds"] == local.thresholds_.tolist()
+        assert rows[-1]["test_ranks"] == local.predict(X[n:]).tolist()
 
 
 def test_any_groups_of_every_user_are_what_one_task_learns(
