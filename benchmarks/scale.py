@@ -211,8 +211,8 @@ def against_als(run: Run) -> None:
     als, msd = fit_als(other)
     print(
         f"    ALS rank 20, 10 iterations: fit {als.seconds:.1f} s, {als.cpu_seconds:.0f} CPU s, "
-        f"MSD {msd:.4f}; ours, with metrics, {ours:.1f} s, {cpu:.0f} CPU s, {ours / als.seconds:.2f} "
-        f"times as long, {cpu / als.cpu_seconds:.2f} times the CPU, MSD "
+        f"MSD {msd:.4f}; ours, with metrics, {ours:.1f} s, {cpu:.0f} CPU s, "
+        f"{ours / als.seconds:.2f} times as long, {cpu / als.cpu_seconds:.2f} times the CPU, MSD "
         + ", ".join(f"{name} {value:.4f}" for name, value in held_out_msd(other).items()),
         flush=True,
     )
