@@ -100,9 +100,9 @@ def sequence_results(
     for (problem, label), of_sequence in groupby(blocks, key=lambda block: block[0][:2]):
         spec, trial = specs[label], trials[problem]
         sequence = sequence_of(job, spec.view, trial, open_files(spec.view.files))
-        for _, parts in of_sequence:
-            for row in _block_rows(job, spec, sequence, parts):
-                yield build_batch([row], _RESULT_SCHEMA)
+        rows = [row for _, parts in of_sequence for row in _block_rows(job, spec, sequence, parts)]
+        # small but for the model; a batch of so many columns costs as much as replaying a block
+        yield build_batch(rows, _RESULT_SCHEMA)
 
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
