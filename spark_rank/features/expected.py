@@ -19,7 +19,9 @@ def expected_weights(prior: Any, items: Any, ends: Any, n_train: Any) -> Any:
     for user in range(len(n_train)):
         row = weights[user]
         for place in range(ends[user], ends[user] + n_train[user]):
-            row += prior[items[place]]
+            item = items[place]
+            for k in range(len(row)):
+                row[k] += prior[item, k]
         size = float(max(n_train[user], 1))
         row /= np.sqrt(size)
         row += prior[-2]

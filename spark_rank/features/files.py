@@ -18,6 +18,7 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_rank.features.expected import expected_weights
+from spark_rank.features.gathering import gathered_rows
 from spark_rank.features.pool import ReviewerPool
 
 
@@ -117,7 +118,7 @@ class ItemFeatures:
     ) -> NDArray[np.float64]:
         """Return the feature vectors of `items`, for a user with these `reviewers`."""
         if self.pool is None:
-            return self.matrix[items].astype(np.float64)
+            return np.asarray(gathered_rows(self.matrix, items))
         if reviewers is None:
             raise ValueError("items look different to every user: name the user's reviewers")
         return self.pool.gather(items, reviewers)

@@ -28,9 +28,9 @@ BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[np.floating[Any]]  # of either precision
 
 _SMALL = 64  # LAPACK's way into a Cholesky costs more than a plain one of this size
-_LARGE = 120  # from here on refining costs less than half the precision saves
+_LARGE = 50  # from here on refining costs less than half the precision saves
 # of the refined solution's residual; further steps than these gain nothing
-_ENOUGH, _MOST_STEPS = 1e-14, 8
+_ENOUGH, _MOST_STEPS = 1e-16, 8
 _BLOCK = 16
 
 
@@ -71,13 +71,7 @@ def _fit(
 ) -> bool:
     """Write weights and intercept of one user: eq. 11, or its dual where that is smaller."""
     m, d = X.shape
-    means = np.zeros(d)
-    for i in range(m):
-        means += X[i]
-    means /= m
-    centred = np.empty((m, d))
-    for i in range(m):
-        centred[i] = X[i] - means
+    means, centred = _centred(X)
     mean = y.mean()
     primal = d < m
     right = np.dot(y - mean, centred) if primal else y - mean
@@ -88,6 +82,22 @@ def _fit(
     coef[:] = right if primal else np.dot(right, centred)
     intercepts[user] = mean - np.dot(means, coef)
     return True
+
+
+@njit(cache=True, nogil=True)
+def _centred(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the means of the columns, and X without them; expressions of arrays would copy."""
+    m, d = X.shape
+    means, centred = np.zeros(d), np.empty((m, d))
+    for i in range(m):
+        for j in range(d):
+            means[j] += X[i, j]
+    for j in range(d):
+        means[j] /= m
+    for i in range(m):
+        for j in range(d):
+            centred[i, j] = X[i, j] - means[j]
+    return means, centred
 
 
 @njit(cache=True, nogil=True)
