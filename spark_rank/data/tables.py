@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from spark_rank.data.contracts import Column, Contract
 
+
+def _measured(name: str, doc: str) -> Column:
+    return Column(name, "double", doc, varied=True)
+
+
 SYNTHETIC = Contract(
     "synthetic",
     1,
@@ -185,7 +190,7 @@ MODELS = Contract(
         Column("kernel", "string", "kernel of the model; null for fallbacks and baselines"),
         Column("gamma", "double", "kernel width used; null for the linear kernel"),
         Column("on_rating_scale", "boolean", "whether scores are ratings; else only their order"),
-        Column("intercept", "double", "constant of the score", varied=True),
+        _measured("intercept", "constant of the score"),
         Column("offset_weight", "double", "factor of the item offset; 0 where it is not used"),
         Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
         Column(
@@ -227,20 +232,13 @@ MODELS = Contract(
             "whether they are 1 below the cut and 0 from it on, else the other way round",
         ),
         Column("ranker_alphas", "array<double>", "their weights in the sum"),
-        Column("norm", "double", "norm of the learned function in its kernel's space", varied=True),
+        _measured("norm", "norm of the learned function in its kernel's space"),
         Column("expected_norm", "double", "norm of the expected weights; null without"),
-        Column(
-            "train_msd", "double", "mean squared difference on the training ratings", varied=True
-        ),
-        Column(
-            "train_m1d", "double", "mean 1-norm difference on the training ratings", varied=True
-        ),
-        Column(
-            "train_misranking", "double", "pairwise misranking on the training ratings", varied=True
-        ),
-        Column(
+        _measured("train_msd", "mean squared difference on the training ratings"),
+        _measured("train_m1d", "mean 1-norm difference on the training ratings"),
+        _measured("train_misranking", "pairwise misranking on the training ratings"),
+        _measured(
             "train_margin_loss",
-            "double",
             "ranking margin loss at `train.margin` on them; null without a norm",
         ),
         Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
@@ -383,84 +381,22 @@ TUNING = Contract(
 )
 
 # what `evaluate` measures per user; each is null where it is undefined
-METRICS = Contract(
-    "ensemble_metrics",
-    1,
-    "one row per learner on a sequence and metric: its distribution over trials",
-    (
-        Column("learner", "string", "name of the ensemble, or of a rival on the same sequence"),
-        Column(
-            "metric",
-            "string",
-            "rank_loss, exact_rank or misranking on the test part, or online_loss on the way",
-        ),
-        Column("trials", "bigint", "trials with a defined value"),
-        Column("mean", "double", "mean over them; null without"),
-        Column("sd", "double", "standard deviation over them; null for a single one"),
-        Column("ci_low", "double", "lower end of the t interval of the mean"),
-        Column("ci_high", "double", "upper end of the t interval of the mean"),
-        Column("least", "double", "least value"),
-        Column("greatest", "double", "greatest value"),
-    ),
-)
-
-ENSEMBLE_DIVERSITY = Contract(
-    "ensemble_diversity",
-    1,
-    "one row per ensemble: how much its members differ, and what they cost",
-    (
-        Column("learner", "string", "name of the ensemble"),
-        Column("combine", "string", "bpm, bagging or voted"),
-        Column("sampling", "string", "bernoulli or poisson"),
-        Column("tau", "double", "probability that a member sees an example; null for poisson"),
-        Column("n_members", "int", "number of members"),
-        Column("samples", "bigint", "users, or trials, that were learned"),
-        Column("angle", "double", "mean over them of `angle` of ensemble_models"),
-        Column("disagreement", "double", "mean over them of `disagreement`"),
-        Column("presented", "double", "mean number of examples that a member was shown"),
-        Column("correct", "double", "mean number of them that it ranked right at once"),
-        Column("updates", "double", "mean number of moves of a member's rule"),
-        Column("prank_passes", "int", "its cost: passes of a single PRank over all examples"),
-    ),
-)
-
-TUNING = Contract(
-    "tuning",
-    1,
-    "one row per learner and point of its grid: how well it did on a sample of users",
-    (
-        Column("learner", "string", "name of the learner"),
-        Column("candidate", "int", "number of the point, from 1"),
-        Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
-        Column("users", "bigint", "users of the sample"),
-        Column(
-            "error",
-            "double",
-            "mean over users: leave-pair-out error, or over folds the squared difference, rank "
-            "loss or misranking; null where learning failed",
-        ),
-        Column("standard_error", "double", "standard error of that mean"),
-        Column("chosen", "boolean", "whether it is the one that train uses"),
-    ),
-)
-
-# what `evaluate` measures per user; each is null where it is undefined
 METRIC_COLUMNS = (
-    Column("msd", "double", "mean squared difference over pairs; null when undefined"),
-    Column("m1d", "double", "mean 1-norm difference over pairs"),
+    _measured("msd", "mean squared difference over pairs; null when undefined"),
+    _measured("m1d", "mean 1-norm difference over pairs"),
     Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
-    Column("hr1", "double", "hinge rank cost, power 1"),
-    Column("hmp1", "double", "hinge magnitude-preserving cost, power 1"),
-    Column("hmp2", "double", "the same, power 2"),
-    Column("svr1", "double", "magnitude-preserving cost with `evaluate.epsilon` free, power 1"),
-    Column("svr2", "double", "the same, power 2"),
+    _measured("hr1", "hinge rank cost, power 1"),
+    _measured("hmp1", "hinge magnitude-preserving cost, power 1"),
+    _measured("hmp2", "the same, power 2"),
+    _measured("svr1", "magnitude-preserving cost with `evaluate.epsilon` free, power 1"),
+    _measured("svr2", "the same, power 2"),
     Column("rank_loss", "double", "mean distance of predicted and true rank"),
     Column("exact_rank", "double", "share of exactly predicted ranks"),
-    Column("auc", "double", "area under the ROC curve of relevant against other items"),
-    Column("ndcg", "double", "normalised discounted gain of the first `evaluate.top_n`"),
+    _measured("auc", "area under the ROC curve of relevant against other items"),
+    _measured("ndcg", "normalised discounted gain of the first `evaluate.top_n`"),
     Column("precision", "double", "share of relevant items among the first `evaluate.top_n`"),
     Column("recall", "double", "share of the relevant items among the first `evaluate.top_n`"),
-    Column("average_precision", "double", "average precision of the first `evaluate.top_n`"),
+    _measured("average_precision", "average precision of the first `evaluate.top_n`"),
 )
 
 METRICS = Contract(
@@ -476,19 +412,12 @@ METRICS = Contract(
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
         *METRIC_COLUMNS,
-        Column("train_msd", "double", "msd on the training ratings", varied=True),
-        Column("train_m1d", "double", "m1d on the training ratings", varied=True),
-        Column("train_misranking", "double", "misranking on the training ratings", varied=True),
-        Column("train_margin_loss", "double", "margin loss at `train.margin` on them", varied=True),
-        Column(
-            "stability_bound", "double", "bound on the expected msd; null without one", varied=True
-        ),
-        Column(
-            "margin_bound",
-            "double",
-            "bound on the expected misranking; null without one",
-            varied=True,
-        ),
+        _measured("train_msd", "msd on the training ratings"),
+        _measured("train_m1d", "m1d on the training ratings"),
+        _measured("train_misranking", "misranking on the training ratings"),
+        _measured("train_margin_loss", "margin loss at `train.margin` on them"),
+        _measured("stability_bound", "bound on the expected msd; null without one"),
+        _measured("margin_bound", "bound on the expected misranking; null without one"),
     ),
 )
 
