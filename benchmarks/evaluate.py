@@ -18,7 +18,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.tables import METRICS, MODELS
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.distributions import Statistics, distributions
@@ -27,23 +28,25 @@ from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.scoring import (
     ROC_PARTIAL_DDL,
     SCORED,
+    TRACED,
     Measures,
     evaluate_batches,
     roc_batches,
 )
 from spark_rank.engine.session import spark_session
+from spark_rank.engine.tables_of_workers import (
+    rows_from_files,
+    table_from_files,
+    whole_files,
+    worker_table,
+    write_table,
+)
 from spark_rank.engine.user_groups import UserGroups
 
 LEARNERS = ("first", "second", "third")
 GROUPS = UserGroups(3, (20, 50, 100, 300))
-COLUMNS = tuple(
-    column
-    for name in SCORED
-    for column in (*MODELS.columns, Column("user_group", "string", "group"))
-    if column.name == name
-)
 FACTS = BoundFacts(dict.fromkeys(LEARNERS, "mprank"), 100.0, 4.0, 2.0, 1.0, 0.05)
-MEASURES = Measures(10, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS)
+MEASURES = Measures(10, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS, GROUPS)
 STATISTICS = Statistics(GROUPS.names(), 0.95, 0, {"stability": 16.0, "margin": 1.0})
 HYPERPARAMETERS = '{"C": 0.1, "ridge": "per-example", "rbf_weight": 1.0}'
 
@@ -58,13 +61,13 @@ def make_models(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for learner in LEARNERS:
                 rows.append(
                     {"user_id": str(user), "learner": learner, "status": "learned",
-                     "user_group": GROUPS.names()[user % 6], "n_train": size, "n_test": size,
+                     "n_train": size, "n_test": size,
                      "hyperparameters": HYPERPARAMETERS, "kernel": "linear", "offset_weight": 1.0,
                      "norm": 0.5, "train_msd": 1.0, "train_m1d": 0.8, "train_misranking": 0.3,
                      "train_margin_loss": 0.6, "on_rating_scale": True, "test_ratings": ratings,
                      "test_scores": ratings + rng.normal(0, 1.5, size).astype(np.float32)}
                 )  # fmt: skip
-        yield build_batch(rows, arrow_schema(COLUMNS))
+        yield build_batch(rows, arrow_schema(MODELS.columns))
 
 
 def timed(name: str, action: Callable[[], object]) -> float:
@@ -82,19 +85,23 @@ def read_only(models: DataFrame) -> object:
 
 
 def measure(spark: SparkSession, users: int, folder: Path) -> None:
+    files = Filesystem(spark)
     models_path, metrics_path = str(folder / "models"), str(folder / "metrics")
-    ids = spark.range(0, users, 1, 16)
-    ids.mapInArrow(make_models, ddl(COLUMNS)).write.parquet(models_path)
-    models = spark.read.parquet(models_path)
+    made = worker_table(spark.range(0, users, 1, 16), make_models, MODELS)
+    write_table(made, MODELS, files, models_path)
+    models = whole_files(spark, [models_path])
     print(f"{users:,} users, {len(LEARNERS)} learners")
-    reading = timed("read scores and ratings", lambda: read_only(models))
-    evaluated = models.mapInArrow(
-        partial(evaluate_batches, measures=MEASURES), ddl(METRICS.columns)
+    reading = timed("read scores and ratings", lambda: read_only(spark.read.parquet(models_path)))
+    work = partial(evaluate_batches, measures=MEASURES)
+    evaluated = table_from_files(models, SCORED, work, METRICS)
+    whole = timed(
+        "all metrics and bounds, written",
+        lambda: write_table(evaluated, METRICS, files, metrics_path),
     )
-    whole = timed("all metrics and bounds, written", lambda: evaluated.write.parquet(metrics_path))
     metrics = spark.read.parquet(metrics_path)
     whole += timed("distributions, comparisons, bounds", lambda: distributions(metrics, STATISTICS))
-    curves = models.mapInArrow(partial(roc_batches, relevant_from=4.0), ROC_PARTIAL_DDL)
+    trace = partial(roc_batches, measures=MEASURES)
+    curves = rows_from_files(models, TRACED, trace, ROC_PARTIAL_DDL)
     whole += timed(
         "ROC curves", lambda: curves.groupBy("learner", "point").agg(F.sum("total")).collect()
     )

@@ -35,11 +35,12 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Users:
-    """How many users a stage goes over: all, done before, under way."""
+    """How many users a stage goes over: all, done before, under way; and in every row it reads."""
 
     total: int
     before: int = 0
     under_way: int = 0
+    each: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Progress:
         if users is None:
             return Advance(self.seconds(), tasks)
         # what is counted after the users' own pass, their table for one, must not count as users
-        done = users.before + min(users.under_way, tasks.rows)
+        done = users.before + min(users.under_way, round(tasks.rows * users.each))
         # a part's tasks are gone before it is told as done, and those of a part that failed too
         self._most_done = done = max(done, self._most_done)
         here = done - self._users_at_start
@@ -252,8 +253,10 @@ def job_description(spark: SparkSession, text: str) -> Iterator[None]:
 
 
 @contextmanager
-def over_users(users: int, *, before: int = 0) -> Iterator[Callable[[int], None]]:
-    """Let the running stage's progress count users while Spark reads a block of each.
+def over_users(
+    users: int, *, before: int = 0, each: float = 1.0
+) -> Iterator[Callable[[int], None]]:
+    """Let the running stage's progress count users while Spark reads rows of `each` so many.
 
     `before` of the users were done by an earlier command. Yields what to call, from any thread,
     with the number of users of a part that is done.
@@ -262,6 +265,6 @@ def over_users(users: int, *, before: int = 0) -> Iterator[Callable[[int], None]
     if progress is None:
         yield lambda done: None
         return
-    progress.begin(Users(users, before, users - before))
+    progress.begin(Users(users, before, users - before, each))
     yield progress.part_done
     progress.part_done(users)

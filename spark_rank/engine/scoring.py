@@ -17,6 +17,7 @@ from spark_rank.data.tables import METRIC_COLUMNS, METRICS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.generalization import BoundFacts, bound_columns
 from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.user_groups import UserGroups
 from spark_rank.metrics import (
     TRAINING_METRICS,
     batch_metrics,
@@ -29,13 +30,13 @@ HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall"
                               "average_precision"})  # fmt: skip
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
 # what a worker needs of the models
-SCORED = ("user_id", "learner", "status", "reason", "user_group", "n_train", "n_test",
+SCORED = ("user_id", "learner", "status", "reason", "n_train", "n_test",
           "hyperparameters", "kernel", "gamma", "offset_weight", "norm", "expected_norm",
           "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
           "test_scores", "test_ranks")  # fmt: skip
 # what it needs for the ROC curves: columns that are not asked for are not read either
-TRACED = ("learner", "user_group", "test_ratings", "test_scores")
+TRACED = ("learner", "n_train", "test_ratings", "test_scores")
 
 # what a learner of ranks is measured by through the levels of its ranks
 _ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
@@ -62,6 +63,7 @@ class Measures:
     epsilon: float
     scale: RankScale | None
     bounds: BoundFacts
+    groups: UserGroups
 
 
 def with_training_metrics(
@@ -98,7 +100,8 @@ def evaluate_batches(
         scores, ratings, ends = _held_out(batch)
         metrics = _metrics(scores, ratings, ends, _filled(batch, "on_rating_scale"), measures)
         metrics = _with_predicted_ranks(batch, metrics, measures)
-        yield _metric_rows(batch, metrics | bound_columns(batch, measures.bounds))
+        made = {**metrics, **bound_columns(batch, measures.bounds)}
+        yield _metric_rows(batch, made, measures.groups)
 
 
 def _metrics(
@@ -140,14 +143,13 @@ def _with_predicted_ranks(
     return metrics
 
 
-def roc_batches(
-    batches: Iterator[pa.RecordBatch], relevant_from: float
-) -> Iterator[pa.RecordBatch]:
+def roc_batches(batches: Iterator[pa.RecordBatch], measures: Measures) -> Iterator[pa.RecordBatch]:
     """Turn model rows into sums of ROC curves, a row per learner, group and point of the grid."""
     schema = arrow_schema(_ROC_PARTIAL)
     for batch in batches:
-        curves = batch_roc(*_held_out(batch), relevant_from=relevant_from, grid=ROC_GRID)
-        yield pa.RecordBatch.from_pylist(_curve_sums(batch, curves), schema=schema)
+        held_out = _held_out(batch)
+        curves = batch_roc(*held_out, relevant_from=measures.relevant_from, grid=ROC_GRID)
+        yield pa.RecordBatch.from_pylist(_curve_sums(batch, curves, measures.groups), schema=schema)
 
 
 def roc_rate(total: float, users: int) -> float:
@@ -171,8 +173,9 @@ def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
 
 
 def _metric_rows(
-    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]]
+    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]], groups: UserGroups
 ) -> pa.RecordBatch:
+    batch = batch.append_column("user_group", _groups_of(batch, groups))
     columns = [
         pa.array(metrics[field.name], from_pandas=True)  # NaN, undefined, becomes null
         if field.name in metrics
@@ -182,14 +185,15 @@ def _metric_rows(
     return pa.RecordBatch.from_arrays(columns, schema=METRIC_SCHEMA)
 
 
-def _curve_sums(batch: pa.RecordBatch, curves: NDArray[np.float32]) -> list[dict[str, str | int]]:
-    keys = list(
-        zip(
-            batch.column("learner").to_pylist(),
-            batch.column("user_group").to_pylist(),
-            strict=True,
-        )
-    )
+def _groups_of(batch: pa.RecordBatch, groups: UserGroups) -> pa.StringArray:
+    return groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
+
+
+def _curve_sums(
+    batch: pa.RecordBatch, curves: NDArray[np.float32], groups: UserGroups
+) -> list[dict[str, str | int]]:
+    user_groups = _groups_of(batch, groups)
+    keys = list(zip(batch.column("learner").to_pylist(), user_groups.to_pylist(), strict=True))
     names = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     numbers = np.array([names[key] for key in keys], dtype=np.int64)
     defined = ~np.isnan(curves[:, 0])

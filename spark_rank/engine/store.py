@@ -24,6 +24,7 @@ from spark_rank.engine.drafts import Draft
 from spark_rank.engine.file_sizes import join_small_files
 from spark_rank.engine.footers import stored_rows
 from spark_rank.engine.lease import Lease
+from spark_rank.engine.tables_of_workers import Made, write_table
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
 _RECORD_KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
@@ -88,15 +89,13 @@ class Run:
         """Return where the stage in progress keeps what nobody needs afterwards."""
         return self.in_progress.path(f"_scratch/{name}")
 
-    def write(
-        self, contract: Contract, frame: DataFrame, partition_by: tuple[str, ...] = ()
-    ) -> int:
+    def write(self, contract: Contract, made: Made, partition_by: tuple[str, ...] = ()) -> int:
         """Write a table under its contract; return the rows that are there afterwards.
 
         Readers see it when the stage is done.
         """
         folder = self.draft_path(contract.table)
-        contract.writer(frame).partitionBy(*partition_by).parquet(folder)
+        write_table(made, contract, self.files, folder, partition_by)
         if not partition_by:  # else every directory has what its readers ask for, and no more
             join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 ALL = "all"
 COLD = "cold"
@@ -23,12 +25,11 @@ class UserGroups:
         """Return the groups in order, each user being in exactly one of them."""
         return (COLD, *[name for name, _ in self._ranges()])
 
-    def column(self, n_train: Column) -> Column:
-        """Return the name of a user's group."""
-        group = F.lit(COLD)
-        for name, start in self._ranges():
-            group = F.when(n_train >= start, F.lit(name)).otherwise(group)
-        return group
+    def of(self, n_train: NDArray[np.integer[Any]]) -> pa.DictionaryArray:
+        """Return the group of every user, by the number of training ratings."""
+        starts = [start for _, start in self._ranges()]
+        places = np.searchsorted(starts, n_train, side="right").astype(np.int8)
+        return pa.DictionaryArray.from_arrays(places, pa.array(self.names()))
 
     def _ranges(self) -> list[tuple[str, int]]:
         starts = [self.min_ratings, *[s for s in sorted(self.starts) if s > self.min_ratings]]

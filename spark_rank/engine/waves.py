@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Any
 
 from pyspark import inheritable_thread_target
-from pyspark.sql import DataFrame
 
 from spark_rank.data.contracts import Contract
 from spark_rank.engine.crashes import again_with_care
@@ -34,11 +33,12 @@ from spark_rank.engine.inventory import (
 from spark_rank.engine.progress import job_description, over_users
 from spark_rank.engine.self_checked import checked_text
 from spark_rank.engine.store import Run
+from spark_rank.engine.tables_of_workers import Made, write_table
 from spark_rank.events import emit
 
 _UNDER_WAY = 2
 _PLAN = "plan.json"
-Make = Callable[["Wave"], DataFrame]
+Make = Callable[["Wave"], Made]
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,12 @@ def write_in_waves(
     users: int,
     partition_by: tuple[str, ...] = (),
     isolating: Make | None = None,
+    users_a_row: float = 1.0,
 ) -> list[SavedWave]:
     """Write a table of the stage in progress wave by wave; return them all, in order.
 
-    `users` is how many there are in all, for the progress.
+    `users` is how many there are in all, `users_a_row` in every row that Spark reads, for the
+    progress.
     `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
     A wave that Python workers have died of is made by `isolating`, if there is one.
     """
@@ -95,7 +97,8 @@ def write_in_waves(
         text = f"{len(saved)} of {len(waves)} waves are there already"
         emit("waves_there", text, stage=draft.stage, saved=len(saved), waves=len(waves))
     sizes = _sizes(waves, users)
-    with over_users(users, before=sum(sizes[wave] for wave in saved)) as part_done:
+    before = sum(sizes[wave] for wave in saved)
+    with over_users(users, before=before, each=users_a_row) as part_done:
         made = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))
     saved |= dict(zip(missing, made, strict=True))
     in_order = [saved[wave] for wave in waves]
@@ -173,7 +176,7 @@ class _Saver:
         # a name of its own: tasks of a job that failed may still be about to end
         own = f"{wave.number:05d}-{draft.attempt}{suffix}"
         folder = f"{draft.waves}/{self.contract.table}/{own}"
-        self.contract.writer(make(wave)).partitionBy(*self.partition_by).parquet(folder)
+        write_table(make(wave), self.contract, draft.files, folder, self.partition_by)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
         rows = stored_rows(self.run.spark, draft.files, [folder])

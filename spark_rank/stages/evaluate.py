@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
-from spark_rank.data.contracts import Contract, arrow_schema, ddl
+from spark_rank.data.contracts import Contract, arrow_schema
 from spark_rank.data.tables import (
     BOUNDS,
     COMPARISON,
@@ -37,8 +37,9 @@ from spark_rank.engine.scoring import (
 )
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.engine.tables_of_workers import rows_from_files, table_from_files
 from spark_rank.engine.user_groups import ALL, UserGroups
-from spark_rank.stages.models import all_models, ensemble_input
+from spark_rank.stages.models import ensemble_input, model_files
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, recorded_training
 
@@ -47,16 +48,15 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Compare the held-out scores with the held-out ratings, user by user."""
     training = recorded_training(run)
     groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
-    measures = _measures(config, training, run)
-    models = all_models(run).withColumn("user_group", groups.column(F.col("n_train")))
-    scored = models.select(*SCORED)
-    evaluated = scored.mapInArrow(
-        partial(evaluate_batches, measures=measures), ddl(METRICS.columns)
+    measures = _measures(config, training, run, groups)
+    models = model_files(run)
+    evaluated = table_from_files(
+        models, SCORED, partial(evaluate_batches, measures=measures), METRICS
     )
     rows = {METRICS.table: run.write(METRICS, evaluated)}
     metrics = run.written(METRICS)
     tables = distributions(metrics, _statistics(config, groups, measures))
-    tables[ROC.table] = _roc(scored, groups, measures.relevant_from)
+    tables[ROC.table] = _roc(models, measures)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
     status = status_counts(metrics)
@@ -72,7 +72,7 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
+def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroups) -> Measures:
     scale = rank_scale(run)
     low, high = run.read(RATINGS).agg(F.min("rating"), F.max("rating")).head() or (0.0, 0.0)
     settings = config.evaluate
@@ -96,6 +96,7 @@ def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
         epsilon=settings.epsilon,
         scale=scale,
         bounds=bounds,
+        groups=groups,
     )
 
 
@@ -116,10 +117,10 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
     )
 
 
-def _roc(scored: DataFrame, groups: UserGroups, relevant_from: float) -> pa.Table:
+def _roc(models: DataFrame, measures: Measures) -> pa.Table:
     """Return the mean curve of every learner and group; groups without a curve are left out."""
-    partial_sums = scored.select(*TRACED).mapInArrow(
-        partial(roc_batches, relevant_from=relevant_from), ROC_PARTIAL_DDL
+    partial_sums = rows_from_files(
+        models, TRACED, partial(roc_batches, measures=measures), ROC_PARTIAL_DDL
     )
     found = partial_sums.groupBy("learner", "user_group", "point").agg(
         F.sum("users").alias("users"), F.sum("total").alias("total")
@@ -130,7 +131,7 @@ def _roc(scored: DataFrame, groups: UserGroups, relevant_from: float) -> pa.Tabl
             entry = sums.setdefault((row["learner"], group, row["point"]), [0, 0])
             entry[0] += row["users"]
             entry[1] += row["total"]
-    order = {name: position for position, name in enumerate((ALL, *groups.names()))}
+    order = {name: position for position, name in enumerate((ALL, *measures.groups.names()))}
     keys = sorted(sums, key=lambda key: (key[0], order[key[1]], key[2]))
     rows = [
         {"learner": learner, "user_group": group, "users": users,

@@ -13,6 +13,7 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
 from spark_rank.data.tables import ENSEMBLE_MODELS, MODELS
 from spark_rank.engine.store import Run
+from spark_rank.engine.tables_of_workers import whole_files
 from spark_rank.stages.training import recorded_training
 
 # what a model row has beside the columns of `models`
@@ -31,6 +32,14 @@ def all_models(run: Run, files: Sequence[str] | None = None) -> DataFrame:
     if not _recorded_ensembles(run):
         return models
     return models.unionByName(run.read(ENSEMBLE_MODELS).select(models.columns))
+
+
+def model_files(run: Run) -> DataFrame:
+    """Return the files of all models, ensembles among them, for workers to read."""
+    tables = [MODELS, ENSEMBLE_MODELS] if _recorded_ensembles(run) else [MODELS]
+    for table in tables:
+        run.read(table)  # whole and as recorded
+    return whole_files(run.spark, [run.path(table.table) for table in tables])
 
 
 def model_labels(run: Run) -> list[str]:

@@ -8,7 +8,6 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, TrainConfig
-from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
 from spark_rank.engine.learning import FAILED, LearnJob, learn_batches
@@ -16,12 +15,24 @@ from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.engine.tables_of_workers import (
+    WorkerTable,
+    table_from_files,
+    whole_files,
+    worker_table,
+)
 from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
 from spark_rank.stages.heaviest_first import by_cost, in_order
 from spark_rank.stages.incremental import job_facts, keep_models
-from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
+from spark_rank.stages.training import (
+    LEARNED_COLUMNS,
+    learn_job,
+    learns_all,
+    specs_of,
+    target_blocks,
+)
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -34,19 +45,29 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
     order = by_cost(config, blocks if kept is None else kept.to_learn(blocks), buckets)
 
-    def learned(wave: Wave, job: LearnJob = job) -> DataFrame:
-        own = in_order(blocks, [bucket for bucket in order if bucket in wave.buckets])
-        todo = (own if kept is None else kept.to_learn(own)).select(*LEARNED_COLUMNS)
-        models = todo.mapInArrow(partial(learn_batches, job=job), ddl(MODELS.columns))
-        old = None if kept is None else kept.models(own, wave.buckets)
-        return models if old is None else models.unionByName(old)
+    by_file = kept is None and learns_all(config.train)
+    files = whole_files(spark, [run.path(BLOCKS.table)])
+
+    def learned(wave: Wave, job: LearnJob = job) -> WorkerTable:
+        own = [bucket for bucket in order if bucket in wave.buckets]
+        learn = partial(learn_batches, job=job)
+        if by_file:
+            return table_from_files(in_order(files, own), LEARNED_COLUMNS, learn, MODELS)
+        chosen = in_order(blocks, own)
+        todo = chosen if kept is None else kept.to_learn(chosen)
+        models = worker_table(todo.select(*LEARNED_COLUMNS), learn, MODELS)
+        old = None if kept is None else kept.models(chosen, wave.buckets)
+        return models if old is None else models.union(worker_table(old, iter, MODELS))
 
     # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
     # cores busy to the end, and progress visible; what costs a task to open is alone in it
     whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
     with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):
         isolating = partial(learned, job=replace(job, isolated=True))
-        waves = write_in_waves(run, MODELS, plan, learned, users, isolating=isolating)
+        waves = write_in_waves(
+            run, MODELS, plan, learned, users, isolating=isolating,
+            users_a_row=users / buckets if by_file else 1.0,
+        )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(

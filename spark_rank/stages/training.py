@@ -41,6 +41,11 @@ def recorded_training(run: Run) -> TrainConfig:
     return settings
 
 
+def learns_all(settings: TrainConfig) -> bool:
+    """Tell whether all users are to be learned."""
+    return settings.targets_min is None and settings.targets_max is None
+
+
 def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
     """Return the blocks of the users to learn."""
     size = F.size("items")

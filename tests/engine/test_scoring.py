@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import roc_auc_score
 
-from spark_rank.data.contracts import Column, arrow_schema
+from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import MODELS
 from spark_rank.engine.generalization import BoundFacts
 from spark_rank.engine.rank_scale import RankScale
@@ -24,6 +24,7 @@ from spark_rank.engine.scoring import (
     roc_batches,
     roc_rate,
 )
+from spark_rank.engine.user_groups import UserGroups
 from spark_rank.metrics import (
     BATCH_METRICS,
     mean_squared_difference,
@@ -33,15 +34,14 @@ from spark_rank.metrics import (
 )
 
 FACTS = BoundFacts({}, 1.0, 4.0, 0.0, 1.0, 0.05)
-MEASURES = Measures(3, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS)
-COLUMNS = (*MODELS.columns, Column("user_group", "string", "group"))
-SCHEMA = arrow_schema(tuple(c for name in SCORED for c in COLUMNS if c.name == name))
+MEASURES = Measures(3, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS, UserGroups(3, (20,)))
+SCHEMA = arrow_schema(tuple(c for name in SCORED for c in MODELS.columns if c.name == name))
 
 
 def model(
     user: str, ratings: list[float], scores: list[float] | None, **more: Any
 ) -> dict[str, Any]:
-    return {"user_id": user, "learner": "x", "user_group": "3-19", "n_train": 4,
+    return {"user_id": user, "learner": "x", "n_train": 4,
             "n_test": len(ratings), "status": "learned" if scores is not None else "failed",
             "on_rating_scale": True, "test_ratings": ratings, "test_scores": scores,
             **more}  # fmt: skip
@@ -93,7 +93,7 @@ def test_roc_sums_are_those_of_all_users_together() -> None:
         batches = (whole.slice(start, size) for start in range(0, 40, size))
         total = np.zeros(len(ROC_GRID))
         users = 0
-        for out in roc_batches(batches, 4.0):
+        for out in roc_batches(batches, MEASURES):
             for row in out.to_pylist():
                 total[row["point"]] += row["total"]
                 users += row["users"] if row["point"] == 0 else 0

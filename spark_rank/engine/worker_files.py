@@ -1,0 +1,150 @@
+"""Parquet files that workers write and read themselves: to Spark a file is one value of bytes.
+
+A row that goes through Spark is taken apart on the way: from Arrow into the JVM's rows, from these
+into Parquet's columns, number by number, and for who reads it all of that backwards. For lists of a
+hundred scores it takes longer than to learn what they come from. Here a worker hands over whole
+files, which Spark writes and commits as any output (`spark_rank.engine.tables_of_workers`), and
+takes whole files, which Spark has read from wherever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from spark_rank.data.contracts import VERSION_COLUMN
+
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+FILE_DDL = "file binary"
+CONTENT = "content"
+# the last bytes of every Parquet file, which Spark puts behind what it is given
+MAGIC = b"PAR1"
+# of a file before it is encoded: a worker has one in hand, and the JVM a few copies
+FILE_BYTES = 32 << 20
+_FILE_SCHEMA = pa.schema([("file", pa.binary())])
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a table becomes Parquet: columns before the version, codec, what the footer tells."""
+
+    schema: pa.Schema
+    version: int
+    codec: str
+    dictionaries: tuple[str, ...]
+    told: Mapping[str, str]
+
+
+def encode_rows(
+    batches: Iterator[pa.RecordBatch], work: Work, encoding: Encoding, file_bytes: int = FILE_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `work` makes of the batches as files without their last four bytes.
+
+    What `DataFrame.mapInArrow` calls.
+    """
+    for table in tables_of(work(batches), file_bytes):
+        content = encoded(table, encoding)
+        assert content[-len(MAGIC) :].to_pybytes() == MAGIC
+        yield _one_file(content.slice(0, content.size - len(MAGIC)))
+
+
+def tables_of(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
+    """Yield the rows in tables that end with the row which makes them `most` bytes or more.
+
+    So what is in a table follows from the rows, not from how they were batched.
+    """
+    held: list[pa.RecordBatch] = []
+    before = 0
+    for batch in batches:
+        ends = before + np.cumsum(row_bytes(batch))
+        first = 0
+        while first < batch.num_rows and ends[-1] >= most:
+            last = int(np.searchsorted(ends, most)) + 1
+            yield _joined([*held, batch.slice(first, last - first)])
+            ends = ends - ends[last - 1]
+            held, first = [], last
+        if first < batch.num_rows:
+            held.append(batch.slice(first))
+            before = int(ends[-1])
+        else:
+            before = 0
+    if held:
+        yield _joined(held)
+
+
+def row_bytes(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return about how many bytes each row has."""
+    sizes = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        kind = column.type
+        if pa.types.is_list(kind):
+            width = 8 if pa.types.is_string(kind.value_type) else -(-kind.value_type.bit_width // 8)
+            sizes += width * _lengths(pc.list_value_length(column))
+        elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+            sizes += _lengths(pc.binary_length(column))
+        else:
+            sizes += -(-kind.bit_width // 8)
+    return sizes
+
+
+def encoded(table: pa.Table, encoding: Encoding) -> pa.Buffer:
+    """Return a Parquet file with the table's rows, and their version behind them."""
+    if table.schema != encoding.schema:
+        raise TypeError(f"a worker made {table.schema}, which is not {encoding.schema}")
+    versions = np.full(table.num_rows, encoding.version, dtype=np.int32)
+    whole = table.append_column(VERSION_COLUMN, pa.array(versions))
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink,
+        whole.schema,
+        compression=encoding.codec,
+        use_dictionary=list(encoding.dictionaries),
+        store_schema=False,
+    ) as writer:
+        writer.write_table(whole)
+        writer.add_key_value_metadata(dict(encoding.told))
+    return sink.getvalue()
+
+
+def decode_files(
+    batches: Iterator[pa.RecordBatch], work: Work, columns: Sequence[str], rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `work` makes of some columns of Parquet files, given as their bytes.
+
+    What `DataFrame.mapInArrow` calls; batches have at most so many rows.
+    """
+    return work(decoded(batches, columns, rows))
+
+
+def decoded(
+    batches: Iterator[pa.RecordBatch], columns: Sequence[str], rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of Parquet files, one row group after the other."""
+    for batch in batches:
+        for content in batch.column(CONTENT):
+            file = pq.ParquetFile(pa.BufferReader(content.as_buffer()))
+            found = file.iter_batches(rows, columns=list(columns), use_threads=False)
+            yield from (part.select(columns) for part in found)
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
+    # in one piece: where pages end must not follow from the batches
+    return pa.Table.from_batches(parts).combine_chunks()
+
+
+def _lengths(found: pa.Array) -> NDArray[np.int64]:
+    return np.asarray(found.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _one_file(content: pa.Buffer) -> pa.RecordBatch:
+    """Return a row with the file, which is not copied."""
+    ends = pa.py_buffer(np.array([0, content.size], dtype=np.int32))
+    column = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, content])
+    return pa.RecordBatch.from_arrays([column], schema=_FILE_SCHEMA)
