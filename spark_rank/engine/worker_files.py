@@ -96,8 +96,9 @@ def row_bytes(batch: pa.RecordBatch) -> NDArray[np.int64]:
 
 def encoded(table: pa.Table, encoding: Encoding) -> pa.Buffer:
     """Return a Parquet file with the table's rows, and their version behind them."""
-    if table.schema != encoding.schema:
+    if _columns(table.schema) != _columns(encoding.schema):
         raise TypeError(f"a worker made {table.schema}, which is not {encoding.schema}")
+    table = table.cast(encoding.schema)  # what Spark sends may be said to have no nulls
     versions = np.full(table.num_rows, encoding.version, dtype=np.int32)
     whole = table.append_column(VERSION_COLUMN, pa.array(versions))
     sink = pa.BufferOutputStream()
@@ -132,6 +133,10 @@ def decoded(
             file = pq.ParquetFile(pa.BufferReader(content.as_buffer()))
             found = file.iter_batches(rows, columns=list(columns), use_threads=False)
             yield from (part.select(columns) for part in found)
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in schema]
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:

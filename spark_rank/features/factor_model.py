@@ -1,8 +1,10 @@
 """A hierarchical factor model of ratings: what items are like, and what users are like on average.
 
-``r_ui = mean + bias_i + z_i·w_u + noise`` with ``z_i = (1, factors)`` and users drawn from a
-normal prior ``w_u ~ N(m_u, S)``. The prior mean m_u already knows *which* items a user rated,
-before looking at how: it is linear in the sum of their factors and biases over √n, and in log n.
+``r_ui = mean + bias_i + z_i·w_u + noise`` with ``z_i = (1, factors)``, users and items drawn from
+normal priors, ``w_u ~ N(m_u, S)`` and ``(bias_i, factors_i) ~ N(t_i, T)``. The prior means know who
+rated *what*, before looking at how. That of a user is linear in the sum of the items' factors and
+biases over √n, and in log n. That of an item is linear in the same sum of its raters' prior means:
+what they chose tells of them, while what they thought of this very item must not count twice.
 Everything, noise and priors too, is estimated from the ratings by variational EM: posteriors keep
 their covariances, so nothing has to be regularised by hand.
 
@@ -14,6 +16,7 @@ References
 Salakhutdinov, Mnih: Bayesian Probabilistic Matrix Factorization, ICML 2008 (the model).
 Lim, Teh: Variational Bayesian Approach to Movie Rating Prediction, KDD Cup 2007 (its estimation).
 Koren: Factorization Meets the Neighborhood, KDD 2008 (what the choice of items tells).
+Rendle, Zhang, Koren: On the Difficulty of Evaluating Baselines, 2019 (what an item's raters tell).
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from spark_rank.errors import InputDataError
@@ -42,8 +44,9 @@ _START_BIAS = 0.25
 _START_FACTORS = 0.0125
 # relative, of what is computed from float32 second moments
 _ROUNDING = 1e-6
-# ridge of the regression of users on the items they chose, in users' worth of evidence
-_CHOICE_RIDGE = 20.0
+# ridge of the regressions of users on their items and of items on their raters, in rows' worth of
+# evidence
+_CHOICE_RIDGE = 100.0
 # more ratings than so many are left out of the first rounds, which only find the way: the share
 # of all rounds that are taken with the first users, on as many ratings as this
 _BEGIN_WITH = 2_000_000
@@ -95,6 +98,7 @@ class FactorModel:
     noise : variance of a rating around its prediction.
     choice : (items + 2) × D; the prior mean of a user who rated the items J is
         ``Σ_J choice_j / √|J| + choice_{−2} + choice_{−1} log |J|``, without ratings choice_{−2}.
+    item_means : items × D; the prior means of bias and factors, 0 without ratings.
     noise_path : the noise after every round.
     """
 
@@ -104,6 +108,7 @@ class FactorModel:
     covariance: FloatArray
     noise: float
     choice: FloatArray
+    item_means: FloatArray
     noise_path: FloatArray
 
     def whitened(self) -> tuple[FloatArray, FloatArray]:
@@ -163,6 +168,7 @@ def fit_factor_model(
             estimate.update_users()
             estimate.update_choice()
             estimate.update_items()
+            estimate.update_item_means()
             path.append(estimate.noise * unit**2)
             if progress is not None:
                 progress(number + 1, path[-1])
@@ -173,8 +179,42 @@ def fit_factor_model(
         estimate.covariance * unit**2,
         estimate.noise * unit**2,
         estimate.choice * unit,
+        estimate.item_means * np.array([unit, *np.ones(rank)]),
         np.array(path),
     )
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Who rated what: row r (a user, or an item) has the others from ends[r] to ends[r + 1]."""
+
+    ends: IntArray
+    others: NDArray[np.int32]
+
+    @property
+    def log_sizes(self) -> FloatArray:
+        """Return the logarithm of every row's number of others; 0 without any."""
+        return np.log(np.maximum(np.diff(self.ends), 1))
+
+    def summed(self, values: FloatArray) -> FloatArray:
+        """Return for every row the sum over its others of their rows of values."""
+        return np.asarray(_sums(self.ends, self.others, np.ascontiguousarray(values)))
+
+    def described(self, values: FloatArray) -> FloatArray:
+        """Return what a row's choice tells of it: that sum over √n, and log n."""
+        sums, log_sizes = self.summed(values), self.log_sizes
+        sums /= np.exp(0.5 * log_sizes)[:, None]
+        return np.column_stack([sums, log_sizes])
+
+
+def _regression(seen: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return slopes and constants of a ridge regression on standardised columns."""
+    centre, scale = seen.mean(axis=0), seen.std(axis=0)
+    scale[scale < 1e-9] = 1.0
+    x = (seen - centre) / scale
+    gram = x.T @ x + _CHOICE_RIDGE * np.eye(x.shape[1])
+    slopes = np.linalg.solve(gram, x.T @ targets) / scale[:, None]
+    return slopes, targets.mean(axis=0) - centre @ slopes
 
 
 class _Estimate:
@@ -189,8 +229,10 @@ class _Estimate:
         self.bias: FloatArray = np.bincount(
             data.items, weights=data.ratings - self.mean, minlength=data.n_items
         ) / (counts + _BIAS_SHRINKAGE)
-        self._sort_by_item(counts)
-        self._set_choices()
+        self.item_order = np.argsort(data.items, kind="stable")
+        item_ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.by_user = _Choices(data.ends, data.items)
+        self.by_item = _Choices(item_ends, self.users[self.item_order])
         rng = np.random.default_rng(seed)
         self.factors = np.ones((data.n_items, self.width))
         self.factors[:, 1:] = rng.normal(0.0, _START_SPREAD, (data.n_items, rank))
@@ -208,6 +250,12 @@ class _Estimate:
         self.weights = np.zeros((data.n_users, self.width))
         self.weight_moments = np.zeros((data.n_users, len(self.rows)), dtype=np.float32)
         self.choice = np.zeros((data.n_items + 2, self.width))
+        self.item_slopes = np.zeros((self.width + 1, self.width))
+        self.item_constants = np.zeros(self.width)
+        self.item_means = np.zeros((data.n_items, self.width))
+        # of rated items, in their order
+        self.item_posteriors = np.zeros((int(self.rated.sum()), self.width))
+        self.item_moments = np.zeros((int(self.rated.sum()), len(self.rows)), dtype=np.float32)
 
     def going_on_from(self, other: _Estimate) -> _Estimate:
         """Take over what the estimate of other users has found out about items and priors.
@@ -215,27 +263,12 @@ class _Estimate:
         Of an item that they have not rated it knows the prior, which is what to begin with.
         """
         for name in ("bias", "factors", "factor_moments", "bias_together", "covariance",
-                     "item_prior", "noise", "choice"):  # fmt: skip
+                     "item_prior", "noise", "choice", "item_slopes", "item_constants"):  # fmt: skip
             setattr(self, name, getattr(other, name))
-        seen = self.chosen @ self.choice[:-2] + self.log_sizes[:, None] * self.choice[-1]
-        self.prior_means = seen + self.choice[-2]
+        sums = self.by_user.described(self.choice[:-2])
+        self.prior_means = sums[:, :-1] + sums[:, [-1]] * self.choice[-1] + self.choice[-2]
+        self.item_means = self._expected_items()
         return self
-
-    def _sort_by_item(self, counts: IntArray) -> None:
-        order = np.argsort(self.data.items, kind="stable")
-        self.item_order = order
-        self.item_ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.users_by_item = self.users[order]
-        ones = np.ones(len(order))
-        shape = (self.data.n_items, self.data.n_users)
-        self.raters = csr_matrix((ones, self.users_by_item, self.item_ends), shape=shape)
-
-    def _set_choices(self) -> None:
-        sizes = np.maximum(np.diff(self.data.ends), 1)
-        self.log_sizes = np.log(sizes)
-        values = np.repeat(1.0 / np.sqrt(sizes), np.diff(self.data.ends))
-        shape = (self.data.n_users, self.data.n_items)
-        self.chosen = csr_matrix((values, self.data.items, self.data.ends), shape=shape)
 
     def update_users(self) -> None:
         """Replace the users' posteriors.
@@ -244,7 +277,8 @@ class _Estimate:
         """
         precision = np.linalg.inv(self.covariance)
         targets = self.data.ratings - self.mean - self.bias[self.data.items]
-        shifts = self.prior_means @ precision - (self.raters.T @ self.bias_together) / self.noise
+        together = self.by_user.summed(self.bias_together)
+        shifts = self.prior_means @ precision - together / self.noise
         self.weights, self.weight_moments, _ = _posteriors(
             self.data.ends, self.data.items, targets, self.factors,
             self.factor_moments.astype(np.float32), precision, shifts, self.noise,
@@ -253,23 +287,35 @@ class _Estimate:
     def update_choice(self) -> None:
         """Regress the users' weights on which items they chose; S is what that leaves over."""
         described = np.column_stack([self.factors, self.bias])
-        seen = np.column_stack([self.chosen @ described, self.log_sizes])
-        centre, scale = seen.mean(axis=0), seen.std(axis=0)
-        scale[scale < 1e-9] = 1.0
-        x = (seen - centre) / scale
-        gram = x.T @ x + _CHOICE_RIDGE * np.eye(x.shape[1])
-        slopes = np.linalg.solve(gram, x.T @ self.weights) / scale[:, None]
+        seen = self.by_user.described(described)
+        slopes, constants = _regression(seen, self.weights)
         self.choice[:-2] = described @ slopes[:-1]
-        self.choice[-2] = -centre @ slopes
-        self.choice[-1] = slopes[-1]
-        self.prior_means = seen @ slopes + self.choice[-2]
-        moments = self._unpacked(self.weight_moments.mean(axis=0, dtype=np.float64))
-        cross = self.weights.T @ self.prior_means
-        between = cross + cross.T - self.prior_means.T @ self.prior_means
-        self.covariance = moments - between / self.data.n_users
+        self.choice[-2], self.choice[-1] = constants, slopes[-1]
+        self.prior_means = seen @ slopes + constants
+        moments = self.weight_moments.mean(axis=0, dtype=np.float64)
+        self.covariance = self._around(self.prior_means, self.weights, moments)
+
+    def update_item_means(self) -> None:
+        """Regress bias and factors on who rated an item; their prior is what that leaves over."""
+        seen = self.by_item.described(self.prior_means)[self.rated]
+        self.item_slopes, self.item_constants = _regression(seen, self.item_posteriors)
+        self.item_means = self._expected_items()
+        moments = self.item_moments.mean(axis=0, dtype=np.float64)
+        self.item_prior = self._around(self.item_means[self.rated], self.item_posteriors, moments)
+
+    def _expected_items(self) -> FloatArray:
+        means = self.by_item.described(self.prior_means) @ self.item_slopes + self.item_constants
+        means[~self.rated] = 0.0
+        return means
+
+    def _around(self, means: FloatArray, found: FloatArray, moments: FloatArray) -> FloatArray:
+        """Return the covariance around the prior means, from posterior means and moments."""
+        cross = found.T @ means
+        between = cross + cross.T - means.T @ means
+        return self._unpacked(moments) - between / len(means)
 
     def update_items(self) -> None:
-        """Replace bias and factors of every item, their prior, and the noise.
+        """Replace bias and factors of every item, and the noise.
 
         An item is a regression of r − mean − w_0 on (1, w_1, …): the users' moments with a 1 in
         the place of w_0. That w_0 is itself uncertain, and goes together with the other weights,
@@ -283,19 +329,21 @@ class _Estimate:
         vectors[:, 0] = 1.0
         moments = self.weight_moments.copy()
         moments[:, self.first] = vectors
-        regression, regression_moments, misfit = _posteriors(
-            self.item_ends, self.users_by_item, targets[self.item_order], vectors, moments,
-            np.linalg.inv(self.item_prior), -(self.raters @ together) / self.noise, self.noise,
+        precision = np.linalg.inv(self.item_prior)
+        expected = self.item_means @ precision
+        found, packed, misfit = _posteriors(
+            self.by_item.ends, self.by_item.others, targets[self.item_order], vectors, moments,
+            precision, expected - self.by_item.summed(together) / self.noise, self.noise,
         )  # fmt: skip
-        self.bias = np.where(self.rated, regression[:, 0], 0.0)
-        self.bias_together = regression_moments[:, self.first] - regression * regression[:, [0]]
+        self.bias = np.where(self.rated, found[:, 0], 0.0)
+        self.bias_together = packed[:, self.first] - found * found[:, [0]]
         self.bias_together[:, 0] = 0.0  # the 1 before the factors is certain
-        self.factors[self.rated, 1:] = regression[self.rated, 1:]
-        self.factor_moments = regression_moments.astype(np.float64)
+        self.factors[self.rated, 1:] = found[self.rated, 1:]
+        self.item_posteriors, self.item_moments = found[self.rated], packed[self.rated]
+        self.factor_moments = packed.astype(np.float64)
         self.factor_moments[:, self.first] = self.factors
-        spread = self._unpacked(regression_moments[self.rated].mean(axis=0, dtype=np.float64))
-        spread[0, 1:] = spread[1:, 0] = 0.0
-        self.item_prior = spread
+        # what the prior means add to the right sides is none of the ratings
+        misfit += 2.0 * self.noise * np.einsum("ij,ij->i", found, expected)
         total = float(misfit.sum()) + float(level_variance[self.users].sum())
         self.noise = max(total / len(targets), self.least_noise)
 
@@ -374,8 +422,19 @@ def _fill_posteriors(
                 packed[row, k] = moment
                 expected += sums[k] * moment * (1.0 if p == q else 2.0)
                 k += 1
-        # a row without prior shift: its right side is all that the targets contribute
+        # as if the shift were the targets' too
         misfits[row] = squares - 2.0 * noise * (mean @ right) + expected
+
+
+@njit(cache=True, parallel=True)
+def _sums(ends: Any, others: Any, values: Any) -> Any:
+    """Return for every row the sum of `values` over its others, one after the other."""
+    sums = np.zeros((len(ends) - 1, values.shape[1]))
+    for row in prange(len(sums)):
+        for place in range(ends[row], ends[row + 1]):
+            for k in range(values.shape[1]):
+                sums[row, k] += values[others[place], k]
+    return sums
 
 
 @njit(cache=True)

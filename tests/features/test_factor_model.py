@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from spark_rank.errors import InputDataError
+from spark_rank.features import factor_model
 from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
 
 Array = NDArray[Any]
@@ -77,6 +78,14 @@ def triples_of(data: SampledRatings, mean: float) -> list[tuple[int, int, float]
     ]
 
 
+def regressed(seen: Array, targets: Array) -> tuple[Any, Array]:
+    """Return scikit-learn's ridge regression on standardised columns, and what it predicts."""
+    regression = make_pipeline(StandardScaler(), Ridge(alpha=100.0, solver="cholesky"))
+    regression.fit(seen, targets)
+    # it drops an axis of length 1
+    return regression, regression.predict(seen).reshape(targets.shape)
+
+
 # --- the naive twin ------------------------------------------------------------------------
 
 
@@ -96,6 +105,7 @@ class Twin:
         self.c = np.zeros((data.n_users, d + 1))
         self.c_cov = np.zeros((data.n_users, d + 1, d + 1))
         self.m = np.zeros((data.n_users, d))
+        self.t = np.zeros((n, d))
         self.item_prior = np.diag([0.25 * data.ratings.var()] + [0.0125] * (d - 1))
         self.item_free = np.array([0, *range(2, d + 1)])
         self.user_free = np.arange(1, d + 1)
@@ -106,6 +116,7 @@ class Twin:
             self.users()
             self.choices()
             self.items()
+            self.raters()
 
     def users(self) -> None:
         for user in range(self.data.n_users):
@@ -127,11 +138,8 @@ class Twin:
 
     def choices(self) -> None:
         w = self.c[:, 1:]
-        plain_ridge = Ridge(alpha=20.0, fit_intercept=False, solver="cholesky")
         chosen = self.chosen(self.data)
-        regression = make_pipeline(StandardScaler(), plain_ridge).fit(chosen, w)
-        # scikit-learn drops an axis of length 1
-        self.m = regression.predict(chosen).reshape(w.shape)
+        regression, self.m = regressed(chosen, w)
         self.regression, self.regressed_on = regression, self.a.copy()
         spreads = [
             self.c_cov[user][1:, 1:] + np.outer(w[user] - self.m[user], w[user] - self.m[user])
@@ -142,22 +150,39 @@ class Twin:
     def items(self) -> None:
         rated = sorted({i for _, i, _ in self.triples})
         self.prior_in_use = self.item_prior
-        moments = []
+        self.a_free = {}
         for item in rated:
             pairs = [(self.c[u], self.c_cov[u], t) for u, i, t in self.triples if i == item]
-            zero = np.zeros(len(self.item_free))
-            mean, cov = self.posterior(pairs, self.item_prior, zero, self.item_free, 1)
+            mean, cov = self.posterior(pairs, self.item_prior, self.t[item], self.item_free, 1)
             self.a[item, self.item_free] = mean
             self.a_cov[item][np.ix_(self.item_free, self.item_free)] = cov
-            moments.append(cov + np.outer(mean, mean))
-        self.item_prior = np.mean(moments, axis=0)
-        self.item_prior[0, 1:] = self.item_prior[1:, 0] = 0.0
+            self.a_free[item] = mean, cov
         misfits = []
         for u, i, t in self.triples:
             A = self.a_cov[i] + np.outer(self.a[i], self.a[i])
             C = self.c_cov[u] + np.outer(self.c[u], self.c[u])
             misfits.append(t**2 - 2 * t * self.a[i] @ self.c[u] + np.trace(A @ C))
         self.noise = float(np.mean(misfits))
+
+    def known_raters(self, data: SampledRatings) -> Array:
+        """Return what the raters' prior means tell of every item that has raters."""
+        seen = []
+        for item in sorted({*data.items.tolist()}):
+            raters = [u for u in range(data.n_users) if item in data.items[of_user(data, u)]]
+            total = sum((self.m[u] for u in raters), np.zeros(self.m.shape[1]))
+            seen.append([*(total / np.sqrt(len(raters))), np.log(len(raters))])
+        return np.array(seen)
+
+    def raters(self) -> None:
+        rated = sorted(self.a_free)
+        means = np.array([self.a_free[item][0] for item in rated])
+        self.item_regression, expected = regressed(self.known_raters(self.data), means)
+        self.t[rated] = expected
+        spreads = [
+            cov + np.outer(mean - self.t[item], mean - self.t[item])
+            for item, (mean, cov) in self.a_free.items()
+        ]
+        self.item_prior = np.mean(spreads, axis=0)
 
     def go_on_with(self, data: SampledRatings, mean: float) -> None:
         """See the ratings of other users from now on: an item without any so far is its prior."""
@@ -168,6 +193,10 @@ class Twin:
         expected = self.regression.predict(self.chosen(data))
         width = self.c.shape[1]
         self.a, self.m = latest, expected.reshape(data.n_users, width - 1)
+        rated = np.bincount(data.items, minlength=data.n_items) > 0
+        self.t = np.zeros((data.n_items, width - 1))
+        expected = self.item_regression.predict(self.known_raters(data))
+        self.t[rated] = expected.reshape(-1, width - 1)
         self.data, self.mean = data, mean
         self.c = np.zeros((data.n_users, width))
         self.c_cov = np.zeros((data.n_users, width, width))
@@ -203,6 +232,7 @@ def assert_twins(twin: Twin, model: FactorModel) -> None:
     close = {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_allclose(model.bias, twin.a[:, 0], **close)
     np.testing.assert_allclose(model.factors, twin.a[:, 1:], **close)
+    np.testing.assert_allclose(model.item_means, twin.t, **close)
     np.testing.assert_allclose(model.covariance, twin.S, **close)
     np.testing.assert_allclose(model.noise, twin.noise, **close)
     # `choice` reproduces the prior means that were used
@@ -255,10 +285,12 @@ class World:
     noise: float
 
 
-def draw_world(seed: int, n_train: int, *, choosiness: float, rank: int = 2) -> World:
-    """Draw 400 users and 150 items; who is choosy rates what he or she will like."""
+def draw_world(
+    seed: int, n_train: int, *, choosiness: float, rank: int = 2, n_items: int = 150
+) -> World:
+    """Draw 400 users and their ratings; who is choosy rates what he or she will like."""
     rng = np.random.default_rng(seed)
-    n_users, n_items, noise = 400, 150, 0.5
+    n_users, noise = 400, 0.5
     factors = rng.normal(0, 1, (n_items, rank))
     bias = rng.normal(0, 0.5, n_items)
     train, test = [], []
@@ -331,6 +363,38 @@ def test_choices_help_when_they_tell_of_taste(seed: int) -> None:
 @pytest.mark.parametrize("seed", [2, 3])
 def test_choices_do_no_harm_when_they_tell_nothing(seed: int) -> None:
     assert gain_of_choices(0.0, seed) > -0.01
+
+
+def gain_of_raters(choosiness: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Return which part of the avoidable error is avoided by looking at who rated an item."""
+
+    def held_out() -> float:
+        # 17 ratings of an item
+        world = draw_world(seed, 25, choosiness=choosiness, n_items=600)
+        model = fit_factor_model(world.train, rank=2, rounds=30, seed=0)
+        means = prior_means(model, world.train)
+        return held_out_error(world, model, model.covariance, means) - world.noise
+
+    def alike(estimate: Any) -> Array:
+        return np.outer(estimate.rated, estimate.item_posteriors.mean(axis=0))
+
+    informed = held_out()
+    with monkeypatch.context() as patched:
+        patched.setattr(factor_model._Estimate, "_expected_items", alike)
+        uninformed = held_out()
+    return 1.0 - informed / uninformed
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_raters_help_when_choices_tell_of_taste(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gain_of_raters(1.5, seed, monkeypatch) > 0.2
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_raters_do_little_harm_when_choices_tell_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gain_of_raters(0.0, seed, monkeypatch) > -0.08
 
 
 # --- the prior's own metric ----------------------------------------------------------------
