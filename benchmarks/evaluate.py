@@ -1,7 +1,7 @@
 """The parts of evaluate over merely reading the scores: ``python benchmarks/evaluate.py 480000``.
 
-Users have log-normal numbers of held-out ratings (mean about 100), three learners each. Every part
-reads the models anew, as the stage does. Ratios of one run.
+Users have log-normal numbers of held-out ratings (mean about 100), three learners each.
+Ratios of one run.
 """
 
 from __future__ import annotations
@@ -20,26 +20,20 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.filesystem import Filesystem
-from spark_rank.data.tables import METRICS, MODELS
+from spark_rank.data.tables import MODELS
 from spark_rank.engine.batches import build_batch
-from spark_rank.engine.distributions import Statistics, distributions
+from spark_rank.engine.distributions import PACKED, Statistics, distributions
+from spark_rank.engine.evaluating import MADE, evaluate_batches
 from spark_rank.engine.generalization import BoundFacts
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.scoring import (
-    ROC_PARTIAL_DDL,
-    SCORED,
-    TRACED,
-    Measures,
-    evaluate_batches,
-    roc_batches,
-)
+from spark_rank.engine.scoring import SCORED, Measures
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.tables_of_workers import (
-    rows_from_files,
-    table_from_files,
+    tables_from_files,
     whole_files,
     worker_table,
     write_table,
+    write_tables,
 )
 from spark_rank.engine.user_groups import UserGroups
 
@@ -86,25 +80,21 @@ def read_only(models: DataFrame) -> object:
 
 def measure(spark: SparkSession, users: int, folder: Path) -> None:
     files = Filesystem(spark)
-    models_path, metrics_path = str(folder / "models"), str(folder / "metrics")
+    models_path = str(folder / "models")
     made = worker_table(spark.range(0, users, 1, 16), make_models, MODELS)
     write_table(made, MODELS, files, models_path)
     models = whole_files(spark, [models_path])
     print(f"{users:,} users, {len(LEARNERS)} learners")
     reading = timed("read scores and ratings", lambda: read_only(spark.read.parquet(models_path)))
     work = partial(evaluate_batches, measures=MEASURES)
-    evaluated = table_from_files(models, SCORED, work, METRICS)
+    evaluated = tables_from_files(models, SCORED, work, MADE)
+    places: dict[str, str] = {}
     whole = timed(
-        "all metrics and bounds, written",
-        lambda: write_table(evaluated, METRICS, files, metrics_path),
+        "all metrics, bounds and ROC curves, written",
+        lambda: places.update(write_tables(evaluated, files, str(folder / "made"))),
     )
-    metrics = spark.read.parquet(metrics_path)
-    whole += timed("distributions, comparisons, bounds", lambda: distributions(metrics, STATISTICS))
-    trace = partial(roc_batches, measures=MEASURES)
-    curves = rows_from_files(models, TRACED, trace, ROC_PARTIAL_DDL)
-    whole += timed(
-        "ROC curves", lambda: curves.groupBy("learner", "point").agg(F.sum("total")).collect()
-    )
+    packed = spark.read.parquet(places[PACKED.table])
+    whole += timed("distributions, comparisons, bounds", lambda: distributions(packed, STATISTICS))
     print(f"  {'over reading':<40}{whole / reading:8.1f} x")
 
 

@@ -90,6 +90,16 @@ class Filesystem:
         finally:
             stream.close()
 
+    def tail(self, info: FileInfo, size: int) -> bytes:
+        """Return the last `size` bytes of a file, or all there are."""
+        jpath, fs = self._resolve(info.path)
+        stream = fs.open(jpath)
+        try:
+            stream.seek(max(info.size - size, 0))
+            return bytes(stream.readNBytes(size))
+        finally:
+            stream.close()
+
     def first_lines(self, path: str, encoding: str, count: int) -> list[str]:
         """Return a text file's first lines that are not blank, `count` at most, unpacked."""
         jpath, fs = self._resolve(path)

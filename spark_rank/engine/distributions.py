@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Column, Contract, arrow_schema, ddl
 from spark_rank.data.tables import BOUNDS, COMPARISON, SUMMARY
@@ -32,19 +31,26 @@ from spark_rank.metrics import Interval, compare_paired, describe, holm
 Row = dict[str, Any]
 Table = Mapping[str, NDArray[np.float64]]
 
-_PACKED = (
-    Column("topic", "string", "metric or bound"),
-    Column("learner", "string", "name"),
-    Column("users", "binary", "hash of each user's id, int64"),
-    Column("groups", "binary", "number of each user's group, int8"),
-    Column("values", "binary", "float64, one column of the topic after the other"),
+PACKED = Contract(
+    "packed_metrics",
+    1,
+    "a task's users under one learner, for one topic",
+    (
+        Column("topic", "string", "metric or bound"),
+        Column("learner", "string", "name"),
+        Column("users", "binary", "hash of each user's id, int64", varied=True),
+        Column("groups", "binary", "number of each user's group, int8", varied=True),
+        Column("values", "binary", "float64, one column of the topic after the other", varied=True),
+    ),
 )
+_PACKED_SCHEMA = arrow_schema(PACKED.columns)
 _TABLES = (SUMMARY, COMPARISON, BOUNDS)
 # rows of all three tables: each fills the columns of its own
 _RESULT = (
     Column("table", "string", "the table that the row belongs to"),
     *{column.name: column for contract in _TABLES for column in contract.columns}.values(),
 )
+_NO_GROUPS, _NO_USERS = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
 _TOPICS: dict[str, tuple[str, ...]] = {**{name: (name,) for name in METRIC_NAMES}, **BOUNDS_OF}
 
 
@@ -61,11 +67,11 @@ class Statistics:
     informative_below: Mapping[str, float]
 
 
-def distributions(metrics: DataFrame, statistics: Statistics) -> dict[str, pa.Table]:
-    """Return the tables summary, comparison and bounds, by name, in a fixed order of rows."""
-    columns = sorted({column for columns in _TOPICS.values() for column in columns})
-    values = metrics.select("learner", "user_group", F.xxhash64("user_id").alias("user"), *columns)
-    packed = values.mapInArrow(partial(pack, groups=statistics.groups), ddl(_PACKED))
+def distributions(packed: DataFrame, statistics: Statistics) -> dict[str, pa.Table]:
+    """Return the tables summary, comparison and bounds, by name, in a fixed order of rows.
+
+    `packed` has what every task has packed of the metrics.
+    """
 
     def describe_topic(packed_topic: pa.Table) -> pa.Table:
         return pa.Table.from_batches(
@@ -73,7 +79,7 @@ def distributions(metrics: DataFrame, statistics: Statistics) -> dict[str, pa.Ta
         )
 
     # asked for by number: adaptive execution would make small partitions one, costly as they are
-    partitions = min(len(_TOPICS), 2 * metrics.sparkSession.sparkContext.defaultParallelism)
+    partitions = min(len(_TOPICS), 2 * packed.sparkSession.sparkContext.defaultParallelism)
     described = (
         packed.repartition(partitions, "topic")
         .groupBy("topic")
@@ -83,23 +89,45 @@ def distributions(metrics: DataFrame, statistics: Statistics) -> dict[str, pa.Ta
     return {contract.table: _rows_of(contract, described) for contract in _TABLES}
 
 
-def pack(batches: Iterator[pa.RecordBatch], groups: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Turn rows of values into one row of arrays per topic and learner."""
-    schema = arrow_schema(_PACKED)
-    numbers = pa.array(groups, pa.string())
-    for batch in batches:
-        group = pc.index_in(batch.column("user_group"), numbers).to_numpy(zero_copy_only=False)
-        users = batch.column("user").to_numpy()
-        learners = np.array(batch.column("learner").to_pylist(), dtype=object)
-        rows = []
-        for learner in sorted(set(learners.tolist())):
-            own = learners == learner
-            keys = {"learner": learner, "users": users[own].tobytes(),
-                    "groups": group[own].astype(np.int8).tobytes()}  # fmt: skip
+class Packer:
+    """Gathers the numbers of a task's users, and packs them as rows of `PACKED`."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = pa.array(groups, pa.string())
+        self._columns = sorted({column for columns in _TOPICS.values() for column in columns})
+        self._parts: dict[str, list[dict[str, NDArray[Any]]]] = {}
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take metric rows."""
+        group = pc.index_in(rows.column("user_group"), self._groups)
+        numbers = {"groups": group.to_numpy(zero_copy_only=False).astype(np.int8),
+                   "users": _hashes(rows.column("user_id"))}  # fmt: skip
+        numbers |= {name: _floats(rows, name) for name in self._columns}
+        learners = rows.column("learner").dictionary_encode()
+        codes = learners.indices.to_numpy()
+        for code, learner in enumerate(learners.dictionary.to_pylist()):
+            own = np.flatnonzero(codes == code)
+            part = {name: values[own] for name, values in numbers.items()}
+            self._parts.setdefault(learner, []).append(part)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield a row of arrays per topic and learner."""
+        for learner in sorted(self._parts):
+            parts = self._parts[learner]
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            keys = {name: joined[name].tobytes() for name in ("users", "groups")}
             for topic, columns in _TOPICS.items():
-                block = np.array([_floats(batch, column)[own] for column in columns])
-                rows.append({"topic": topic, "values": block.tobytes(), **keys})
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+                values = np.concatenate([joined[column] for column in columns])
+                row = {"topic": topic, "learner": learner, "values": values.tobytes(), **keys}
+                yield pa.RecordBatch.from_pylist([row], schema=_PACKED_SCHEMA)
+
+
+def _hashes(user_ids: pa.StringArray) -> NDArray[np.int64]:
+    """Return 64 bits of every id that tell nothing of it."""
+    encoded = user_ids.dictionary_encode()
+    digests = [blake2b(user.encode(), digest_size=8).digest()
+               for user in encoded.dictionary.to_pylist()]  # fmt: skip
+    return np.frombuffer(b"".join(digests), "<i8")[encoded.indices.to_numpy()]
 
 
 def topic_rows(packed: pa.Table, statistics: Statistics) -> list[Row]:
@@ -128,7 +156,7 @@ def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
     Every learner has a row for every user, so the order is the same for all of them.
     """
     values: dict[str, NDArray[np.float64]] = {}
-    groups = np.empty(0, dtype=np.int8)
+    groups, sorted_users, order = _NO_GROUPS, _NO_USERS, _NO_USERS
     for learner in sorted(set(packed.column("learner").to_pylist())):
         own = packed.filter(pc.equal(packed.column("learner"), learner))
         blocks = [
@@ -136,7 +164,8 @@ def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
             for raw in own.column("values").to_pylist()
         ]
         users = _joined(own.column("users").to_pylist(), np.int64)
-        order = np.argsort(users, kind="stable")
+        if not np.array_equal(users, sorted_users):  # mostly all learners' come in one order
+            sorted_users, order = users, np.argsort(users, kind="stable")
         values[learner] = np.concatenate(blocks, axis=1)[:, order]
         groups = _joined(own.column("groups").to_pylist(), np.int8)[order]
     sizes = {table.shape[1] for table in values.values()}

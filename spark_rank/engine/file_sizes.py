@@ -15,7 +15,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import FileInfo, Filesystem
-from spark_rank.engine.footers import opened
 from spark_rank.engine.inventory import READERS
 
 # what Hadoop's and Spark's defaults take for one block and one task
@@ -65,8 +64,11 @@ def _append_all(spark: SparkSession, sources: Sequence[str], target: str) -> Non
     parquet = jvm.org.apache.parquet.hadoop
     conf = spark._jsc.hadoopConfiguration()
     inputs = [parquet.util.HadoopInputFile.fromPath(_path(jvm, path), conf) for path in sources]
-    with opened(spark, sources[0]) as first:
+    first = parquet.ParquetFileReader.open(inputs[0])
+    try:
         told = first.getFooter().getFileMetaData()
+    finally:
+        first.close()
     output = parquet.util.HadoopOutputFile.fromPath(_path(jvm, target), conf)
     mode = parquet.ParquetFileWriter.Mode.CREATE
     writer = parquet.ParquetFileWriter(output, told.getSchema(), mode, SENSIBLE, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import METRIC_COLUMNS, METRICS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.generalization import BoundFacts, bound_columns
@@ -20,8 +20,7 @@ from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.user_groups import UserGroups
 from spark_rank.metrics import (
     TRAINING_METRICS,
-    batch_metrics,
-    batch_roc,
+    batch_metrics_and_roc,
     batch_training_metrics,
 )
 
@@ -35,23 +34,10 @@ SCORED = ("user_id", "learner", "status", "reason", "n_train", "n_test",
           "train_msd", "train_m1d",
           "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
           "test_scores", "test_ranks")  # fmt: skip
-# what it needs for the ROC curves: columns that are not asked for are not read either
-TRACED = ("learner", "n_train", "test_ratings", "test_scores")
-
 # what a learner of ranks is measured by through the levels of its ranks
 _ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
 
 ROC_GRID = np.linspace(0.0, 1.0, 21)
-# sums of doubles depend on the order of addition, sums of integers do not
-_FIXED_POINT = 1 << 30
-_ROC_PARTIAL = (
-    Column("learner", "string", "name"),
-    Column("user_group", "string", "group"),
-    Column("point", "int", "place in the grid"),
-    Column("users", "bigint", "users with a curve"),
-    Column("total", "bigint", "sum of their true positive rates, in fixed point"),
-)
-ROC_PARTIAL_DDL = ddl(_ROC_PARTIAL)
 
 
 @dataclass(frozen=True)
@@ -92,16 +78,15 @@ def with_training_metrics(
     return rows
 
 
-def evaluate_batches(
-    batches: Iterator[pa.RecordBatch], measures: Measures
-) -> Iterator[pa.RecordBatch]:
-    """Turn model rows into metric rows."""
-    for batch in batches:
-        scores, ratings, ends = _held_out(batch)
-        metrics = _metrics(scores, ratings, ends, _filled(batch, "on_rating_scale"), measures)
-        metrics = _with_predicted_ranks(batch, metrics, measures)
-        made = {**metrics, **bound_columns(batch, measures.bounds)}
-        yield _metric_rows(batch, made, measures.groups)
+def measured(
+    batch: pa.RecordBatch, measures: Measures
+) -> tuple[pa.RecordBatch, NDArray[np.float32]]:
+    """Return the metric rows of model rows, and their ROC curves on the grid; NaN without one."""
+    on_scale = _filled(batch, "on_rating_scale")
+    metrics, curves = _metrics(*_held_out(batch), on_scale, measures)
+    metrics = _with_predicted_ranks(batch, metrics, measures)
+    made = {**metrics, **bound_columns(batch, measures.bounds)}
+    return _metric_rows(batch, made, measures.groups), curves
 
 
 def _metrics(
@@ -110,8 +95,8 @@ def _metrics(
     ends: NDArray[np.int64],
     on_rating_scale: NDArray[np.bool_],
     measures: Measures,
-) -> dict[str, NDArray[np.float64]]:
-    return batch_metrics(
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float32]]:
+    return batch_metrics_and_roc(
         scores, ratings, ends,
         on_rating_scale=on_rating_scale,
         top=measures.top_n,
@@ -119,6 +104,7 @@ def _metrics(
         epsilon=measures.epsilon,
         levels=None if measures.scale is None else measures.scale.levels,
         cuts=None if measures.scale is None else measures.scale.cuts,
+        grid=ROC_GRID,
     )  # fmt: skip
 
 
@@ -137,24 +123,10 @@ def _with_predicted_ranks(
     ratings, _ = ragged(rows.column("test_ratings"))
     levels = measures.scale.ratings(ranks)
     scales = np.ones(rows.num_rows, dtype=bool)
-    found = _metrics(levels, ratings.astype(np.float64), ends, scales, measures)
+    found, _ = _metrics(levels, ratings.astype(np.float64), ends, scales, measures)
     for name in _ON_THE_RATING_SCALE:
         metrics[name][predicts] = found[name]
     return metrics
-
-
-def roc_batches(batches: Iterator[pa.RecordBatch], measures: Measures) -> Iterator[pa.RecordBatch]:
-    """Turn model rows into sums of ROC curves, a row per learner, group and point of the grid."""
-    schema = arrow_schema(_ROC_PARTIAL)
-    for batch in batches:
-        held_out = _held_out(batch)
-        curves = batch_roc(*held_out, relevant_from=measures.relevant_from, grid=ROC_GRID)
-        yield pa.RecordBatch.from_pylist(_curve_sums(batch, curves, measures.groups), schema=schema)
-
-
-def roc_rate(total: float, users: int) -> float:
-    """Return the mean true positive rate from its sum in fixed point."""
-    return total / _FIXED_POINT / users
 
 
 def _held_out(
@@ -175,7 +147,9 @@ def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
 def _metric_rows(
     batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]], groups: UserGroups
 ) -> pa.RecordBatch:
-    batch = batch.append_column("user_group", _groups_of(batch, groups))
+    batch = batch.append_column(
+        "user_group", groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
+    )
     columns = [
         pa.array(metrics[field.name], from_pandas=True)  # NaN, undefined, becomes null
         if field.name in metrics
@@ -183,27 +157,3 @@ def _metric_rows(
         for field in METRIC_SCHEMA
     ]
     return pa.RecordBatch.from_arrays(columns, schema=METRIC_SCHEMA)
-
-
-def _groups_of(batch: pa.RecordBatch, groups: UserGroups) -> pa.StringArray:
-    return groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
-
-
-def _curve_sums(
-    batch: pa.RecordBatch, curves: NDArray[np.float32], groups: UserGroups
-) -> list[dict[str, str | int]]:
-    user_groups = _groups_of(batch, groups)
-    keys = list(zip(batch.column("learner").to_pylist(), user_groups.to_pylist(), strict=True))
-    names = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    numbers = np.array([names[key] for key in keys], dtype=np.int64)
-    defined = ~np.isnan(curves[:, 0])
-    fixed = np.round(curves[defined].astype(np.float64) * _FIXED_POINT).astype(np.int64)
-    sums = np.zeros((len(names), len(ROC_GRID)), dtype=np.int64)
-    np.add.at(sums, numbers[defined], fixed)
-    users = np.bincount(numbers[defined], minlength=len(names))
-    return [
-        {"learner": learner, "user_group": group, "point": point, "users": int(users[number]),
-         "total": int(sums[number, point])}
-        for (learner, group), number in names.items()
-        for point in range(len(ROC_GRID))
-    ]  # fmt: skip

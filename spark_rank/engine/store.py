@@ -22,9 +22,14 @@ from spark_rank.data.filesystem import Filesystem, java_reason
 from spark_rank.engine.containment import check_contained
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.file_sizes import join_small_files
-from spark_rank.engine.footers import stored_rows
+from spark_rank.engine.footers import stored_range, stored_rows
 from spark_rank.engine.lease import Lease
-from spark_rank.engine.tables_of_workers import Made, write_table
+from spark_rank.engine.tables_of_workers import (
+    Made,
+    WorkerTables,
+    write_table,
+    write_tables,
+)
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
 
 _RECORD_KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
@@ -96,11 +101,27 @@ class Run:
         """
         folder = self.draft_path(contract.table)
         write_table(made, contract, self.files, folder, partition_by)
+        return self._put_together(contract, partition_by)
+
+    def write_with(self, contract: Contract, made: WorkerTables) -> tuple[int, dict[str, str]]:
+        """Write a table, and others that nobody needs afterwards, which were made in one pass.
+
+        Returns the table's rows, and the folders of the others by name.
+        """
+        places = write_tables(made, self.files, self.scratch_path("together"))
+        folder = self.draft_path(contract.table)
+        self.files.delete(folder)
+        self.files.move(places.pop(contract.table), folder)
+        return self._put_together(contract, ()), places
+
+    def _put_together(self, contract: Contract, partition_by: tuple[str, ...]) -> int:
+        """Make a table that was written one of few files; return its rows."""
+        folder = self.draft_path(contract.table)
         if not partition_by:  # else every directory has what its readers ask for, and no more
             join_small_files(self.spark, self.files, folder)
         # counted from the files, not from what was meant to be written
         folders = self.in_progress.folders(contract.table)
-        rows = stored_rows(self.spark, self.files, folders)
+        rows = stored_rows(self.files, folders)
         if not partition_by:  # else the directories say more than the contract
             schema = contract.schema()
             self._checked[contract.table] = _Checked(rows, self._signs(folder), schema)
@@ -118,12 +139,7 @@ class Run:
 
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table after checking it against its contract."""
-        rows = self._recorded_tables().get(contract.table)
-        if rows is None:
-            raise ConfigError(
-                f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
-                "that makes it, or `spark-rank pipeline`"
-            )
+        rows = self._recorded_rows(contract)
         path = self.path(contract.table)
         if not self.files.exists(path):
             raise ContractError(f"{path}: the manifest lists this table, but it is gone{_REMEDY}")
@@ -138,6 +154,20 @@ class Run:
         self._check_content(frame, contract, rows)
         self._checked[contract.table] = _Checked(rows, signs, frame.schema)
         return frame
+
+    def range_of(self, contract: Contract, column: str) -> tuple[float, float]:
+        """Return the least and greatest number in a column of a recorded table; 0 without any."""
+        self._recorded_rows(contract)
+        return stored_range(self.files, self.path(contract.table), column) or (0.0, 0.0)
+
+    def _recorded_rows(self, contract: Contract) -> int:
+        rows = self._recorded_tables().get(contract.table)
+        if rows is None:
+            raise ConfigError(
+                f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
+                "that makes it, or `spark-rank pipeline`"
+            )
+        return rows
 
     def _signs(self, folder: str) -> frozenset[tuple[str, int, int]]:
         """Return name, size and time of a table's files: looking costs less than a Spark job."""

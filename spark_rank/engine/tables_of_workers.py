@@ -7,7 +7,8 @@ speculative task or a killed executor leaves what it leaves of other tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,14 +17,17 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Contract, arrow_schema
 from spark_rank.data.filesystem import Filesystem, literal
+from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.worker_files import (
     CONTENT,
-    FILE_DDL,
+    FILES_DDL,
     MAGIC,
     Encoding,
+    ManyWork,
     Work,
     decode_files,
-    encode_rows,
+    encode_tables,
+    of_one_table,
 )
 
 # as Spark names the codecs, as pyarrow does
@@ -42,14 +46,35 @@ class WorkerTable:
         return WorkerTable(self.frame.unionByName(other.frame))
 
 
+@dataclass(frozen=True)
+class WorkerTables:
+    """Tables that workers make in one pass, by name, and the files that hold them."""
+
+    frame: DataFrame
+    contracts: Mapping[str, Contract]
+
+
 Made = DataFrame | WorkerTable
 
 
 def worker_table(source: DataFrame, work: Work, contract: Contract) -> WorkerTable:
     """Return what `work` makes of the batches of `source`: the contract's columns in order."""
-    spark = source.sparkSession
+    named = partial(of_one_table, work=work, name=contract.table)
+    return WorkerTable(worker_tables(source, named, [contract]).frame)
+
+
+def worker_tables(source: DataFrame, work: ManyWork, contracts: Sequence[Contract]) -> WorkerTables:
+    """Return the tables that `work` makes of the batches of `source`."""
+    encodings = {each.table: _encoding(source.sparkSession, each) for each in contracts}
+    encode = partial(encode_tables, work=work, encodings=encodings)
+    return WorkerTables(
+        source.mapInArrow(encode, FILES_DDL), {each.table: each for each in contracts}
+    )
+
+
+def _encoding(spark: SparkSession, contract: Contract) -> Encoding:
     codec = str(spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
-    encoding = Encoding(
+    return Encoding(
         arrow_schema(contract.columns),
         contract.version,
         _CODECS.get(codec, codec),
@@ -59,9 +84,6 @@ def worker_table(source: DataFrame, work: Work, contract: Contract) -> WorkerTab
             "org.apache.spark.version": spark.version,
             "org.apache.spark.sql.parquet.row.metadata": contract.schema().json(),
         },
-    )
-    return WorkerTable(
-        source.mapInArrow(partial(encode_rows, work=work, encoding=encoding), FILE_DDL)
     )
 
 
@@ -74,18 +96,31 @@ def write_table(
 ) -> None:
     """Write a table into a folder, in the place of what is there."""
     if isinstance(made, WorkerTable):
-        _write_files(made.frame, contract, files, folder)
+        _write_files(made.frame.select("file"), folder)
+        _name_files(files, folder, contract, made.frame.sparkSession)
     else:
         contract.writer(made).partitionBy(*partition_by).parquet(folder)
 
 
-def _write_files(frame: DataFrame, contract: Contract, files: Filesystem, folder: str) -> None:
+def write_tables(made: WorkerTables, files: Filesystem, folder: str) -> dict[str, str]:
+    """Write tables into folders below `folder`; return where each is, by name."""
+    _write_files(made.frame, folder, "table")
+    places = {name: f"{folder}/table={name}" for name in made.contracts}
+    for name, contract in made.contracts.items():
+        _name_files(files, places[name], contract, made.frame.sparkSession)
+    return places
+
+
+def _write_files(frame: DataFrame, folder: str, *partition_by: str) -> None:
     """Write every value of the column `file` as a file of its own."""
     # bytes stay what they are in a string, and the end of the line is the end of the file
-    as_text = frame.select(F.col("file").cast("string")).write.mode("overwrite")
-    as_text.option("lineSep", MAGIC.decode()).option("compression", "none").option(
-        "maxRecordsPerFile", 1
-    ).text(folder)
+    text = frame.withColumn("file", F.col("file").cast("string"))
+    writer = text.write.mode("overwrite").partitionBy(*partition_by)
+    writer.options(lineSep=MAGIC.decode(), compression="none", maxRecordsPerFile=1).text(folder)
+
+
+def _name_files(files: Filesystem, folder: str, contract: Contract, spark: SparkSession) -> None:
+    """Give files the name of Parquet, and a table without a row one that tells its columns."""
     found = files.below(folder)
     for info in found:
         if info.size:
@@ -93,8 +128,20 @@ def _write_files(frame: DataFrame, contract: Contract, files: Filesystem, folder
         else:
             files.delete(info.path)  # of a job without a row
     if not any(info.size for info in found):
-        nothing = frame.sparkSession.createDataFrame([], contract.schema())
+        nothing = spark.createDataFrame([], contract.schema())
         nothing.coalesce(1).write.mode("overwrite").parquet(folder)
+
+
+@contextmanager
+def a_task_a_file(spark: SparkSession) -> Iterator[None]:
+    """Read every file, or part of a large one, in a task of its own for a block of code.
+
+    Spark packs them by their bytes, but the work is in the users: so all cores work to the end,
+    and progress is visible. What costs a task to open is alone in it.
+    """
+    whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):
+        yield
 
 
 def whole_files(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
@@ -106,14 +153,14 @@ def table_from_files(
     source: DataFrame, columns: Sequence[str], work: Work, contract: Contract
 ) -> WorkerTable:
     """Return what `work` makes of some columns of Parquet files, found by `whole_files`."""
-    return worker_table(source.select(CONTENT), _reading(source, columns, work), contract)
+    named = partial(of_one_table, work=work, name=contract.table)
+    return WorkerTable(tables_from_files(source, columns, named, [contract]).frame)
 
 
-def rows_from_files(source: DataFrame, columns: Sequence[str], work: Work, made: str) -> DataFrame:
-    """Return the same as rows of Spark, of columns `made` in DDL: for what is few."""
-    return source.select(CONTENT).mapInArrow(_reading(source, columns, work), made)
-
-
-def _reading(source: DataFrame, columns: Sequence[str], work: Work) -> Work:
+def tables_from_files(
+    source: DataFrame, columns: Sequence[str], work: ManyWork, contracts: Sequence[Contract]
+) -> WorkerTables:
+    """Return the tables that `work` makes of some columns of Parquet files."""
     rows = int(str(source.sparkSession.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
-    return partial(decode_files, work=work, columns=tuple(columns), rows=rows)
+    read = partial(decode_files, work=work, columns=tuple(columns), rows=rows)
+    return worker_tables(source.select(CONTENT), read, contracts)

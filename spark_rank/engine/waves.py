@@ -179,7 +179,7 @@ class _Saver:
         write_table(make(wave), self.contract, draft.files, folder, self.partition_by)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
-        rows = stored_rows(self.run.spark, draft.files, [folder])
+        rows = stored_rows(draft.files, [folder])
         found = SavedWave(wave, rows, folder, take_inventory(draft.files, folder))
         note = {
             "buckets": wave.buckets,

@@ -21,14 +21,16 @@ from numpy.typing import NDArray
 from spark_rank.data.contracts import VERSION_COLUMN
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+# makes batches of several tables, each with the name of its own
+ManyWork = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[str, pa.RecordBatch]]]
 
-FILE_DDL = "file binary"
+FILES_DDL = "table string, file binary"
 CONTENT = "content"
 # the last bytes of every Parquet file, which Spark puts behind what it is given
 MAGIC = b"PAR1"
 # of a file before it is encoded: a worker has one in hand, and the JVM a few copies
 FILE_BYTES = 32 << 20
-_FILE_SCHEMA = pa.schema([("file", pa.binary())])
+_FILES_SCHEMA = pa.schema([("table", pa.string()), ("file", pa.binary())])
 
 
 @dataclass(frozen=True)
@@ -42,41 +44,65 @@ class Encoding:
     told: Mapping[str, str]
 
 
-def encode_rows(
-    batches: Iterator[pa.RecordBatch], work: Work, encoding: Encoding, file_bytes: int = FILE_BYTES
+def encode_tables(
+    batches: Iterator[pa.RecordBatch],
+    work: ManyWork,
+    encodings: Mapping[str, Encoding],
+    file_bytes: int = FILE_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what `work` makes of the batches as files without their last four bytes.
+    """Yield what `work` makes of the batches as files of tables, without their last four bytes.
 
     What `DataFrame.mapInArrow` calls.
     """
-    for table in tables_of(work(batches), file_bytes):
-        content = encoded(table, encoding)
-        assert content[-len(MAGIC) :].to_pybytes() == MAGIC
-        yield _one_file(content.slice(0, content.size - len(MAGIC)))
+    cuts = {name: Cut(file_bytes) for name in encodings}
+    for name, batch in work(batches):
+        for table in cuts[name].add(batch):
+            yield _one_file(name, encoded(table, encodings[name]))
+    for name, cut in cuts.items():
+        for table in cut.rest():
+            yield _one_file(name, encoded(table, encodings[name]))
 
 
-def tables_of(batches: Iterator[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
-    """Yield the rows in tables that end with the row which makes them `most` bytes or more.
+def of_one_table(
+    batches: Iterator[pa.RecordBatch], work: Work, name: str
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield what `work` makes as batches of the table of that name: a `ManyWork` with one."""
+    return ((name, batch) for batch in work(batches))
+
+
+class Cut:
+    """Cuts rows into tables that end with the row which makes them `most` bytes or more.
 
     So what is in a table follows from the rows, not from how they were batched.
     """
-    held: list[pa.RecordBatch] = []
-    before = 0
-    for batch in batches:
-        ends = before + np.cumsum(row_bytes(batch))
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        """Yield the tables that end in this batch."""
+        if batch.num_rows == 0:
+            return
+        ends = self._bytes + np.cumsum(row_bytes(batch))
         first = 0
-        while first < batch.num_rows and ends[-1] >= most:
-            last = int(np.searchsorted(ends, most)) + 1
-            yield _joined([*held, batch.slice(first, last - first)])
+        while first < batch.num_rows and ends[-1] >= self._most:
+            last = int(np.searchsorted(ends, self._most)) + 1
+            self._held.append(batch.slice(first, last - first))
+            yield from self.rest()
             ends = ends - ends[last - 1]
-            held, first = [], last
+            first = last
         if first < batch.num_rows:
-            held.append(batch.slice(first))
-            before = int(ends[-1])
-        else:
-            before = 0
-    if held:
-        yield _joined(held)
+            self._held.append(batch.slice(first))
+            self._bytes = int(ends[-1])
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Yield the rows that no table has yet, if there are any."""
+        if self._held:
+            # in one piece: where pages end must not follow from the batches
+            yield pa.Table.from_batches(self._held).combine_chunks()
+        self._held, self._bytes = [], 0
 
 
 def row_bytes(batch: pa.RecordBatch) -> NDArray[np.int64]:
@@ -115,11 +141,11 @@ def encoded(table: pa.Table, encoding: Encoding) -> pa.Buffer:
 
 
 def decode_files(
-    batches: Iterator[pa.RecordBatch], work: Work, columns: Sequence[str], rows: int
-) -> Iterator[pa.RecordBatch]:
+    batches: Iterator[pa.RecordBatch], work: ManyWork, columns: Sequence[str], rows: int
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield what `work` makes of some columns of Parquet files, given as their bytes.
 
-    What `DataFrame.mapInArrow` calls; batches have at most so many rows.
+    Batches have at most so many rows.
     """
     return work(decoded(batches, columns, rows))
 
@@ -139,17 +165,14 @@ def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
     return [(field.name, field.type) for field in schema]
 
 
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    # in one piece: where pages end must not follow from the batches
-    return pa.Table.from_batches(parts).combine_chunks()
-
-
 def _lengths(found: pa.Array) -> NDArray[np.int64]:
     return np.asarray(found.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _one_file(content: pa.Buffer) -> pa.RecordBatch:
-    """Return a row with the file, which is not copied."""
-    ends = pa.py_buffer(np.array([0, content.size], dtype=np.int32))
+def _one_file(table: str, content: pa.Buffer) -> pa.RecordBatch:
+    """Return a row with the file but for its last bytes; it is not copied."""
+    size = content.size - len(MAGIC)
+    assert content[size:].to_pybytes() == MAGIC
+    ends = pa.py_buffer(np.array([0, size], dtype=np.int32))
     column = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, content])
-    return pa.RecordBatch.from_arrays([column], schema=_FILE_SCHEMA)
+    return pa.RecordBatch.from_arrays([pa.array([table]), column], schema=_FILES_SCHEMA)

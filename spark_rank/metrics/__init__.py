@@ -4,7 +4,12 @@ A metric of one user is a function of two vectors; undefined is None, never 0. B
 go through `batch_metrics`, the same kernels with NaN for undefined.
 """
 
-from spark_rank.metrics.batch import BATCH_METRICS, batch_metrics, batch_roc
+from spark_rank.metrics.batch import (
+    BATCH_METRICS,
+    batch_metrics,
+    batch_metrics_and_roc,
+    batch_roc,
+)
 from spark_rank.metrics.bounds import margin_bound, stability_bound
 from spark_rank.metrics.comparison import PairedComparison, compare_paired, holm
 from spark_rank.metrics.intervals import (
@@ -38,6 +43,7 @@ __all__ = [
     "auc_interval",
     "average_precision",
     "batch_metrics",
+    "batch_metrics_and_roc",
     "batch_roc",
     "batch_training_metrics",
     "bootstrap_interval",

@@ -98,6 +98,26 @@ def batch_metrics(
     cuts
         Of a scale that was cut: where each level but the first begins. They decide the ranks then.
     """
+    return batch_metrics_and_roc(
+        scores, ratings, ends, on_rating_scale=on_rating_scale, top=top,
+        relevant_from=relevant_from, epsilon=epsilon, levels=levels, cuts=cuts, grid=(),
+    )[0]  # fmt: skip
+
+
+def batch_metrics_and_roc(
+    scores: ArrayLike,
+    ratings: ArrayLike,
+    ends: ArrayLike,
+    *,
+    on_rating_scale: ArrayLike,
+    top: int,
+    relevant_from: float,
+    epsilon: float,
+    levels: ArrayLike | None,
+    cuts: ArrayLike | None = None,
+    grid: ArrayLike,
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float32]]:
+    """Return what `batch_metrics` and `batch_roc` return, from one sort of the scores."""
     values, targets, limits = checked_batch(scores, ratings, ends)
     scales = np.array(on_rating_scale, dtype=np.bool_)
     if scales.shape != (len(limits) - 1,):
@@ -110,9 +130,11 @@ def batch_metrics(
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
     if np.isnan(relevant_from):
         raise ValueError("relevant_from must be a number")
+    rates = _checked_grid(grid)
     scale = np.empty(0) if levels is None else rating_levels(levels)
     starts = np.empty(0) if cuts is None else rating_levels(cuts)
     table = np.full((len(BATCH_METRICS), len(scales)), np.nan)
+    curves = np.empty((len(scales), len(rates)), np.float32)
     _measure_users(
         values,
         targets,
@@ -123,9 +145,11 @@ def batch_metrics(
         float(epsilon),
         scale,
         starts,
+        rates,
         table,
+        curves,
     )
-    return dict(zip(BATCH_METRICS, table, strict=True))
+    return dict(zip(BATCH_METRICS, table, strict=True)), curves
 
 
 def batch_roc(
@@ -138,16 +162,22 @@ def batch_roc(
     where a user has no relevant item (rating ≥ `relevant_from`) or no other.
     """
     values, targets, limits = checked_batch(scores, ratings, ends)
-    rates = np.array(grid, dtype=np.float64)
-    if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
-        raise ValueError("grid must be a vector of false-positive rates between 0 and 1")
-    if not (np.diff(rates) >= 0.0).all():
-        raise ValueError("grid must ascend")
+    rates = _checked_grid(grid)
     if np.isnan(relevant_from):
         raise ValueError("relevant_from must be a number")
     curves = np.empty((len(limits) - 1, len(rates)), np.float32)
     _trace_users(values, targets, limits, float(relevant_from), rates, curves)
     return curves
+
+
+def _checked_grid(grid: ArrayLike) -> FloatArray:
+    """Return a copy of false-positive rates for a kernel, or raise ValueError."""
+    rates = np.array(grid, dtype=np.float64)
+    if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
+        raise ValueError("grid must be a vector of false-positive rates between 0 and 1")
+    if not (np.diff(rates) >= 0.0).all():
+        raise ValueError("grid must ascend")
+    return rates
 
 
 def checked_batch(
@@ -185,13 +215,15 @@ def _measure_users(
     epsilon: float,
     levels: FloatArray,
     cuts: FloatArray,
+    grid: FloatArray,
     table: FloatArray,
+    curves: NDArray[np.float32],
 ) -> None:
-    """Fill the metrics × users table, which comes full of NaN."""
+    """Fill the metrics × users table, which comes full of NaN, and the users × grid curves."""
     for user in range(len(ends) - 1):
         h = scores[ends[user] : ends[user + 1]]
         y = ratings[ends[user] : ends[user + 1]]
-        costs = _measure_order(h, y, top, relevant_from, table[:, user])
+        costs = _measure_order(h, y, top, relevant_from, grid, table[:, user], curves[user])
         if on_rating_scale[user]:
             table[_HMP1, user] = costs[HMP1]
             table[_HMP2, user] = costs[HMP2]
@@ -200,7 +232,13 @@ def _measure_users(
 
 @njit(cache=True)
 def _measure_order(
-    h: FloatArray, y: FloatArray, top: int, relevant_from: float, column: FloatArray
+    h: FloatArray,
+    y: FloatArray,
+    top: int,
+    relevant_from: float,
+    grid: FloatArray,
+    column: FloatArray,
+    curve: NDArray[np.float32],
 ) -> FloatArray:
     """Write what needs the order of the scores: one sort, one merge by rating, and O(m).
 
@@ -218,6 +256,8 @@ def _measure_order(
     column[_PRECISION] = rates[0]
     column[_RECALL] = rates[1]
     column[_AVERAGE_PRECISION] = rates[2]
+    if len(grid) > 0:
+        interpolate_curve(ordered, relevant, grid, curve)
     return costs
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from spark_rank.metrics.intervals import Interval, check_level
@@ -161,7 +161,10 @@ def area_and_variance(scores: FloatArray, positive: BoolArray) -> tuple[float, f
 
 @njit(cache=True)
 def interpolate_curve(
-    scores: FloatArray, positive: BoolArray, grid: FloatArray, rates: FloatArray
+    scores: FloatArray,
+    positive: BoolArray,
+    grid: FloatArray,
+    rates: FloatArray | NDArray[np.float32],
 ) -> None:
     """Write the true-positive rates at ascending false-positive rates into `rates`.
 

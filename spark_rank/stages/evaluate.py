@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
-from spark_rank.data.contracts import Contract, arrow_schema
+from spark_rank.data.contracts import Contract
 from spark_rank.data.tables import (
     BOUNDS,
     COMPARISON,
@@ -22,22 +21,15 @@ from spark_rank.data.tables import (
     ROC,
     SUMMARY,
 )
-from spark_rank.engine.distributions import Statistics, distributions
+from spark_rank.engine.distributions import PACKED, Statistics, distributions
+from spark_rank.engine.evaluating import MADE, evaluate_batches
 from spark_rank.engine.generalization import BoundFacts
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.scoring import (
-    ROC_GRID,
-    ROC_PARTIAL_DDL,
-    SCORED,
-    TRACED,
-    Measures,
-    evaluate_batches,
-    roc_batches,
-    roc_rate,
-)
+from spark_rank.engine.roc_sums import ROC_SUMS, roc_table
+from spark_rank.engine.scoring import SCORED, Measures
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import rows_from_files, table_from_files
+from spark_rank.engine.tables_of_workers import a_task_a_file, tables_from_files
 from spark_rank.engine.user_groups import ALL, UserGroups
 from spark_rank.stages.models import ensemble_input, model_files
 from spark_rank.stages.train import status_counts
@@ -49,17 +41,19 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     training = recorded_training(run)
     groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
     measures = _measures(config, training, run, groups)
-    models = model_files(run)
-    evaluated = table_from_files(
-        models, SCORED, partial(evaluate_batches, measures=measures), METRICS
+    made = tables_from_files(
+        model_files(run), SCORED, partial(evaluate_batches, measures=measures), MADE
     )
-    rows = {METRICS.table: run.write(METRICS, evaluated)}
-    metrics = run.written(METRICS)
-    tables = distributions(metrics, _statistics(config, groups, measures))
-    tables[ROC.table] = _roc(models, measures)
+    with a_task_a_file(spark):
+        count, places = run.write_with(METRICS, made)
+    rows = {METRICS.table: count}
+    packed = spark.read.schema(PACKED.schema()).parquet(places[PACKED.table])
+    tables = distributions(packed, _statistics(config, groups, measures))
+    sums = spark.read.schema(ROC_SUMS.schema()).parquet(places[ROC_SUMS.table])
+    tables[ROC.table] = roc_table(sums.toArrow(), groups)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
-    status = status_counts(metrics)
+    status = status_counts(run.written(METRICS))
     return StageResult(
         f"{rows[METRICS.table]:,} users × learners",
         rows,
@@ -74,10 +68,9 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroups) -> Measures:
     scale = rank_scale(run)
-    low, high = run.read(RATINGS).agg(F.min("rating"), F.max("rating")).head() or (0.0, 0.0)
+    low, high = run.range_of(RATINGS, "rating")
     settings = config.evaluate
-    items = run.read(ITEM_FEATURES)
-    low_offset, high_offset = items.agg(F.min("offset"), F.max("offset")).head() or (0.0, 0.0)
+    low_offset, high_offset = run.range_of(ITEM_FEATURES, "offset")
     bounds = BoundFacts(
         learners={entry.label: entry.learner for entry in training.learners},
         squared_radius=(run.record("features") or {})["facts"]["squared_radius"],
@@ -115,33 +108,6 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
         # the scores of a constant already have no more than this
         informative_below={"stability": measures.bounds.rating_range**2, "margin": 1.0},
     )
-
-
-def _roc(models: DataFrame, measures: Measures) -> pa.Table:
-    """Return the mean curve of every learner and group; groups without a curve are left out."""
-    partial_sums = rows_from_files(
-        models, TRACED, partial(roc_batches, measures=measures), ROC_PARTIAL_DDL
-    )
-    found = partial_sums.groupBy("learner", "user_group", "point").agg(
-        F.sum("users").alias("users"), F.sum("total").alias("total")
-    )
-    sums: dict[tuple[str, str, int], list[int]] = {}
-    for row in found.collect():
-        for group in (row["user_group"], ALL):
-            entry = sums.setdefault((row["learner"], group, row["point"]), [0, 0])
-            entry[0] += row["users"]
-            entry[1] += row["total"]
-    order = {name: position for position, name in enumerate((ALL, *measures.groups.names()))}
-    keys = sorted(sums, key=lambda key: (key[0], order[key[1]], key[2]))
-    rows = [
-        {"learner": learner, "user_group": group, "users": users,
-         "false_positive_rate": float(ROC_GRID[point]),
-         "true_positive_rate": roc_rate(total, users)}
-        for learner, group, point in keys
-        for users, total in [sums[learner, group, point]]
-        if users
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows, schema=arrow_schema(ROC.columns))
 
 
 def _write_small(spark: SparkSession, run: Run, contract: Contract, table: pa.Table) -> int:

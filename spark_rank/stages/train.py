@@ -11,12 +11,12 @@ from spark_rank.config import Config, TrainConfig
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
 from spark_rank.engine.learning import FAILED, LearnJob, learn_batches
-from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.tables_of_workers import (
     WorkerTable,
+    a_task_a_file,
     table_from_files,
     whole_files,
     worker_table,
@@ -59,10 +59,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         old = None if kept is None else kept.models(chosen, wave.buckets)
         return models if old is None else models.union(worker_table(old, iter, MODELS))
 
-    # files are packed by their bytes, but the work is in the users: a task per bucket keeps all
-    # cores busy to the end, and progress visible; what costs a task to open is alone in it
-    whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):
+    with a_task_a_file(spark):
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(
             run, MODELS, plan, learned, users, isolating=isolating,

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from pyspark.sql import SparkSession
 from scipy import stats
 
-from spark_rank.data.contracts import ddl
+from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import METRICS
-from spark_rank.engine.distributions import Statistics, distributions
+from spark_rank.engine.distributions import Packer, Statistics, distributions
 from spark_rank.errors import ContractError
 from spark_rank.metrics import holm
 
@@ -21,6 +21,7 @@ RNG = np.random.default_rng(0)
 USERS = 120
 VALUES = {name: RNG.gamma(2.0, 1.0, USERS) for name in ("a", "b", "c")}
 SMALL = np.arange(USERS) % 3 == 0
+SCHEMA = arrow_schema(METRICS.columns)
 STATISTICS = Statistics(("cold", "3+"), 0.9, 5, {"stability": 2.0, "margin": 1.0})
 
 
@@ -42,9 +43,13 @@ def metric_row(user: int, learner: str) -> dict[str, Any]:
 
 
 def run(spark: SparkSession, parts: int, rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
-    plain = [tuple(row[c.name] for c in METRICS.columns) for row in rows]
-    frame = spark.createDataFrame(plain, ddl(METRICS.columns)).repartition(parts)
-    return distributions(frame, STATISTICS)
+    packed = []
+    for part in range(parts):  # as tasks do that have some of the rows each, a few at a time
+        packer, own = Packer(STATISTICS.groups), rows[part::parts]
+        for start in range(0, len(own), 7):
+            packer.add(pa.RecordBatch.from_pylist(own[start : start + 7], SCHEMA))
+        packed += packer.rows()
+    return distributions(spark.createDataFrame(pa.Table.from_batches(packed)), STATISTICS)
 
 
 @pytest.fixture(scope="module")

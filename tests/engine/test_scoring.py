@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import roc_auc_score
@@ -15,14 +16,13 @@ from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import MODELS
 from spark_rank.engine.generalization import BoundFacts
 from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.roc_sums import RocSums, roc_table
 from spark_rank.engine.scoring import (
     METRIC_NAMES,
     ROC_GRID,
     SCORED,
     Measures,
-    evaluate_batches,
-    roc_batches,
-    roc_rate,
+    measured,
 )
 from spark_rank.engine.user_groups import UserGroups
 from spark_rank.metrics import (
@@ -60,7 +60,7 @@ ROWS = [
 def test_each_row_gets_the_metrics_of_its_own_scores(cuts: list[int]) -> None:
     whole = pa.RecordBatch.from_pylist(ROWS, SCHEMA)
     batches = [whole.slice(a, b - a) for a, b in pairwise(cuts)]
-    made = [r for out in evaluate_batches(iter(batches), MEASURES) for r in out.to_pylist()]
+    made = [row for batch in batches for row in measured(batch, MEASURES)[0].to_pylist()]
     a, b, c, d, e = made
     assert a["msd"] == mean_squared_difference([2.0, 1.0, 3.0], [1.0, 2.0, 5.0])
     assert a["misranking"] == pairwise_misranking([2.0, 1.0, 3.0], [1.0, 2.0, 5.0])
@@ -88,18 +88,20 @@ def test_roc_sums_are_those_of_all_users_together() -> None:
         failed = user % 9 == 0
         rows.append(model(str(user), ratings.tolist(), None if failed else scores.tolist()))
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
-    sums = {}
+    tables = []
     for size in (40, 7):
-        batches = (whole.slice(start, size) for start in range(0, 40, size))
-        total = np.zeros(len(ROC_GRID))
-        users = 0
-        for out in roc_batches(batches, MEASURES):
-            for row in out.to_pylist():
-                total[row["point"]] += row["total"]
-                users += row["users"] if row["point"] == 0 else 0
-        sums[size] = ([roc_rate(t, users) for t in total], users)
-    assert sums[40] == sums[7]
-    curve, users = sums[40]
+        parts = []
+        for start in range(0, 40, 2 * size):  # tasks with two batches
+            sums = RocSums()
+            for batch in (whole.slice(start, size), whole.slice(start + size, size)):
+                if batch.num_rows:
+                    sums.add(*measured(batch, MEASURES))
+            parts += sums.rows()
+        tables.append(roc_table(pa.Table.from_batches(parts), MEASURES.groups))
+    assert tables[0].equals(tables[1])
+    own = tables[0].filter(pc.equal(tables[0]["user_group"], "all"))
+    assert own["false_positive_rate"].to_pylist() == ROC_GRID.tolist()
+    curve, users = own["true_positive_rate"].to_pylist(), own["users"][0].as_py()
     both = [r for r in rows if r["test_scores"] and 0 < sum(y >= 4 for y in r["test_ratings"])
             < len(r["test_ratings"])]  # fmt: skip
     assert users == len(both)

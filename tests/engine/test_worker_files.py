@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,20 +23,24 @@ from spark_rank.data.contracts import Column, Contract, arrow_schema
 from spark_rank.data.filesystem import Filesystem
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.tables_of_workers import (
-    rows_from_files,
     table_from_files,
+    tables_from_files,
     whole_files,
     worker_table,
+    worker_tables,
     write_table,
+    write_tables,
 )
 from spark_rank.engine.worker_files import (
     MAGIC,
+    Cut,
     Encoding,
+    ManyWork,
     Work,
     decoded,
-    encode_rows,
+    encode_tables,
+    of_one_table,
     row_bytes,
-    tables_of,
 )
 
 TABLE = Contract(
@@ -73,7 +79,8 @@ def batched(rows: Sequence[dict[str, Any]], cuts: Sequence[int]) -> Iterator[pa.
 
 
 def files(batches: Iterator[pa.RecordBatch], most: int) -> list[bytes]:
-    made = encode_rows(batches, iter, ENCODING, most)
+    one = partial(of_one_table, work=iter, name="things")
+    made = encode_tables(batches, one, {"things": ENCODING}, most)
     return [row.as_py() + MAGIC for batch in made for row in batch.column("file")]
 
 
@@ -107,7 +114,9 @@ def test_a_table_ends_with_the_row_that_fills_it(
             held = 0
         expected[-1] += 1
         held += size
-    assert [table.num_rows for table in tables_of(batched(rows, cuts), most)] == expected
+    cut = Cut(most)
+    found = [table for batch in batched(rows, cuts) for table in cut.add(batch)]
+    assert [table.num_rows for table in [*found, *cut.rest()]] == expected
 
 
 def test_the_bytes_of_a_row_are_those_of_its_values() -> None:
@@ -139,7 +148,7 @@ def test_a_file_names_its_columns_as_sparks_own_do_and_tells_what_it_is_told() -
 def test_rows_that_are_not_of_the_contract_are_refused() -> None:
     wrong = pa.RecordBatch.from_pylist([{"name": "a", "size": 1.5}])
     with pytest.raises(TypeError, match="which is not"):
-        next(encode_rows(iter([wrong]), iter, ENCODING))
+        files(iter([wrong]), 1)
 
 
 def some() -> Work:
@@ -161,10 +170,19 @@ def some() -> Work:
     return make
 
 
-def twice() -> Work:
-    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+DOUBLES = Contract("doubles", 1, "of tests", (Column("double", "bigint", "twice as many"),))
+SUMS = Contract("sums", 1, "of tests", (Column("sum", "bigint", "of a task, if there is one"),))
+
+
+def doubles_and_sums() -> ManyWork:
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        total = 0
         for batch in batches:
-            yield pa.record_batch({"double": pa.array([2 * n for n in batch["size"].to_pylist()])})
+            sizes = batch["size"].to_pylist()
+            total += sum(sizes)
+            yield "doubles", pa.record_batch({"double": pa.array([2 * n for n in sizes])})
+        if total:
+            yield "sums", pa.record_batch({"sum": pa.array([total])})
 
     return make
 
@@ -182,8 +200,45 @@ def test_spark_writes_them_and_everybody_reads_them(spark: SparkSession, tmp_pat
     assert found.fetchall() == [(780, 7)]
     # written again they take the place of what is there
     write_table(worker_table(spark.range(0, 10, 1, 2), some(), TABLE), TABLE, store, str(folder))
-    doubled = rows_from_files(whole_files(spark, [str(folder)]), ["size"], twice(), "double bigint")
-    assert sorted(row["double"] for row in doubled.collect()) == [2 * n for n in range(10)]
+
+
+@pytest.mark.parametrize("last", [10, 0])
+def test_a_pass_over_files_makes_several_tables(
+    spark: SparkSession, tmp_path: Path, last: int
+) -> None:
+    folder, store = tmp_path / "things", Filesystem(spark)
+    write_table(worker_table(spark.range(0, last, 1, 3), some(), TABLE), TABLE, store, str(folder))
+    made = tables_from_files(
+        whole_files(spark, [str(folder)]), ["size"], doubles_and_sums(), [DOUBLES, SUMS]
+    )
+    places = write_tables(made, store, str(tmp_path / "made"))
+    doubles, sums = (spark.read.parquet(places[name]) for name in ("doubles", "sums"))
+    assert (doubles.schema, sums.schema) == (DOUBLES.schema(), SUMS.schema())
+    assert sorted(row["double"] for row in doubles.collect()) == [2 * n for n in range(last)]
+    assert sum(row["sum"] for row in sums.collect()) == sum(range(last))
+
+
+def test_rows_as_large_as_files_are_written_in_parts(spark: SparkSession, tmp_path: Path) -> None:
+    """What is sorted by table on its way is larger than a page of Spark's memory."""
+
+    def large(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                values = np.random.default_rng(number).random(9 << 20).astype(np.float32)
+                name = "things" if number % 2 else "others"
+                row = {"size": number, "parts": values}
+                yield name, pa.RecordBatch.from_pylist([row], SCHEMA)
+
+    others = replace(TABLE, table="others")
+    made = worker_tables(spark.range(0, 4, 1, 1), large, [TABLE, others])
+    places = write_tables(made, Filesystem(spark), str(tmp_path / "made"))
+    for name, expected in (("things", [1, 3]), ("others", [0, 2])):
+        (*found,) = duckdb.sql(
+            f"select size, parts[1], len(parts) from '{places[name]}/*.parquet' order by size"
+        ).fetchall()
+        firsts = [np.float32(np.random.default_rng(n).random()) for n in expected]
+        lengths = [9 << 20] * 2
+        assert found == [*zip(expected, map(float, firsts), lengths, strict=True)]
 
 
 def test_a_table_without_rows_is_a_table(spark: SparkSession, tmp_path: Path) -> None:

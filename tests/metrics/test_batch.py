@@ -15,6 +15,7 @@ from spark_rank.metrics import (
     auc,
     average_precision,
     batch_metrics,
+    batch_metrics_and_roc,
     batch_roc,
     exact_rank_rate,
     mean_1norm_difference,
@@ -87,6 +88,12 @@ def test_the_cut_into_batches_changes_no_bit(batch: list[User], cut: int) -> Non
     scales = np.arange(len(batch)) % 2 == 0
     whole = batch_metrics(scores, ratings, ends, on_rating_scale=scales, **SETTINGS)
     curves = batch_roc(scores, ratings, ends, relevant_from=4.0, grid=[0.0, 0.3, 1.0])
+    both, same_curves = batch_metrics_and_roc(
+        scores, ratings, ends, on_rating_scale=scales, grid=[0.0, 0.3, 1.0], **SETTINGS
+    )
+    np.testing.assert_array_equal(same_curves, curves)
+    for name, values in whole.items():
+        np.testing.assert_array_equal(both[name], values)
     for part in (slice(0, cut), slice(cut, None)):
         # each part on its own, and as a window on the arrays of all
         own = batch_metrics(*flat(batch[part]), on_rating_scale=scales[part], **SETTINGS)
