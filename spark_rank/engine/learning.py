@@ -16,8 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import MODELS
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.fitting import (
     Fitted,
@@ -37,18 +35,16 @@ from spark_rank.engine.isolation import (
     learn_isolated,
 )
 from spark_rank.engine.known import known_before
+from spark_rank.engine.model_batches import MODEL_SCHEMA, ModelBatches
 from spark_rank.engine.model_rows import model_columns
 from spark_rank.engine.problems import Problem, ProblemGroup, Users, problem_groups
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.scoring import with_training_metrics
 from spark_rank.engine.selection import best_candidate
 from spark_rank.engine.specs import LearnerSpec, Params
 from spark_rank.engine.together import learn_together
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
 from spark_rank.learners.errors import LearnerError
-
-MODEL_SCHEMA = arrow_schema(MODELS.columns)
 
 LEARNED, APPROXIMATED, FALLBACK, FAILED = "learned", "approximated", "fallback", "failed"
 TOO_FEW, ALL_EQUAL, NO_FEATURES = "too_few_ratings", "equal_ratings", "no_features"
@@ -87,13 +83,11 @@ def learn_batches(
     features = open_features(job.files)
 
     def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
+        made = ModelBatches(specs, job.margin, job.limits.scale)
         asked = replace(job, specs=tuple(specs))
-        rows = [
-            row
-            for group in problem_groups(batch, features, job.panel)
-            for row in learn_group(group, asked, features.item_ids)
-        ]
-        return build_batch(with_training_metrics(rows, job.margin), MODEL_SCHEMA)
+        for group in problem_groups(batch, features, job.panel):
+            learn_group(group, asked, features.item_ids, made)
+        return made.in_order()
 
     return learn_users(batches, job, learn, MODEL_SCHEMA)
 
@@ -138,15 +132,22 @@ def _given_up(
     return build_batch([row], schema)
 
 
-def learn_group(group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray) -> Iterator[Row]:
-    """Yield the model rows of some users, each with a row per learner."""
+def learn_group(
+    group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray, made: ModelBatches
+) -> None:
+    """Learn some users, each with every learner: together where that is known, else alone."""
     together = [learn_together(spec, group, job.limits, job.min_ratings) for spec in job.specs]
-    for problem, *found in zip(group.problems(), *together, strict=True):
-        for spec, columns in zip(job.specs, found, strict=True):
-            if columns is None:
-                yield learn_user(problem, spec, job, item_ids)
-            else:
-                yield _head(problem, spec) | columns
+    alone: NDArray[np.bool_] = np.column_stack([
+        np.ones(len(group.blocks.users), bool) if found is None else ~found.learned
+        for found in together
+    ])  # fmt: skip
+    rows = {
+        user * len(job.specs) + number: learn_user(problem, spec, job, item_ids)
+        for user, problem in group.problems(np.logical_or.reduce(alone, axis=1))
+        for number, spec in enumerate(job.specs)
+        if alone[user, number]
+    }
+    made.add(group, together, rows)
 
 
 def learn_user(

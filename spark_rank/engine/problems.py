@@ -111,14 +111,15 @@ class ProblemGroup:
     excluded_features: list[int | None]
     reviewers: NDArray[np.int32] | None
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield each user's."""
-        blocks, ends = self.blocks, self.blocks.ends.tolist()
-        for row, n_train in enumerate(blocks.n_train.tolist()):
-            own = slice(ends[row], ends[row + 1])
-            yield Problem(
+    def problems(self, wanted: NDArray[np.bool_] | None = None) -> Iterator[tuple[int, Problem]]:
+        """Yield each user's with its place in the group; if that is asked, of `wanted` users."""
+        blocks = self.blocks
+        rows = range(len(blocks.users)) if wanted is None else np.flatnonzero(wanted).tolist()
+        for row in rows:
+            own = slice(int(blocks.ends[row]), int(blocks.ends[row + 1]))
+            yield row, Problem(
                 blocks.users[row], blocks.user_ids[row], blocks.items[own], blocks.ratings[own],
-                n_train, self.X[own], self.offset[own], self.full_offset[own],
+                int(blocks.n_train[row]), self.X[own], self.offset[own], self.full_offset[own],
                 None if self.expected is None else self.expected[row],
                 self.excluded_features[row], self.reviewers,
             )  # fmt: skip
@@ -164,4 +165,4 @@ def problems(
 ) -> Iterator[Problem]:
     """Yield each user's problem."""
     for group in problem_groups(batch, features, panel):
-        yield from group.problems()
+        yield from (problem for _, problem in group.problems())

@@ -16,12 +16,13 @@ import numpy as np
 from numba import njit
 
 from spark_rank.metrics.order import sort_descending
-from spark_rank.metrics.vectors import FloatArray
+from spark_rank.metrics.vectors import FloatArray, IntArray
 
 # places in the vector of results
 MISRANKING, HR1, HR2, HMP1, HMP2 = range(5)
 _RESULTS = 5
 _RUN = 16  # runs this short are sorted by insertion, pair by pair
+_FEW = 12  # levels that are counted one by one
 
 
 @njit(cache=True)
@@ -51,6 +52,85 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
     for cost in range(HR1, _RESULTS):
         sums[cost] *= 2.0 / (float(m) * m)
     return sums, y
+
+
+@njit(cache=True)
+def misranking_alone(scores: FloatArray, ratings: FloatArray) -> tuple[float, FloatArray]:
+    """Return the misranking of `discordance` and the ratings from high to low, in O(m k).
+
+    With more than a few different ratings, k of them, it is left to `discordance`.
+    """
+    m = len(scores)
+    levels, n_levels = _few_levels(ratings)
+    if n_levels == 0:
+        sums, by_rating = discordance(scores, ratings)
+        return sums[MISRANKING], by_rating
+    counts = np.zeros(_FEW, np.int64)
+    below = np.zeros(_FEW, np.int64)  # items met so far that are rated lower than a level
+    equal = np.zeros(_FEW, np.int64)  # items of the present score
+    wrong = 0
+    start = 0
+    while start < m:
+        own = _level_of(ratings[start], levels, n_levels)
+        wrong += below[own]
+        equal[own] = 1
+        stop = start + 1
+        while stop < m and scores[stop] == scores[start]:
+            own = _level_of(ratings[stop], levels, n_levels)
+            # of the same score, too, are wrong: but for those of the same rating
+            wrong += below[own] + (stop - start) - equal[own]
+            equal[own] += 1
+            stop += 1
+        if stop == start + 1:  # as nearly all
+            _count(own, equal, counts, below, n_levels)
+        else:
+            for own in range(n_levels):
+                _count(own, equal, counts, below, n_levels)
+        start = stop
+    pairs = m * (m - 1) // 2
+    by_rating = np.empty(m)
+    place = 0
+    for level in range(n_levels - 1, -1, -1):
+        pairs -= counts[level] * (counts[level] - 1) // 2
+        by_rating[place : place + counts[level]] = levels[level]
+        place += counts[level]
+    return (wrong / pairs if pairs > 0 else np.nan), by_rating
+
+
+@njit(cache=True)
+def _count(own: int, equal: IntArray, counts: IntArray, below: IntArray, n_levels: int) -> None:
+    """Take the items of a level that have the present score for items met."""
+    counts[own] += equal[own]
+    for level in range(n_levels):
+        below[level] += equal[own] * (level > own)
+    equal[own] = 0
+
+
+@njit(cache=True)
+def _few_levels(ratings: FloatArray) -> tuple[FloatArray, int]:
+    """Return the different ratings, ascending, and their number: 0 if they are not few."""
+    levels = np.empty(_FEW)
+    n = 0
+    for rating in ratings:
+        place = _level_of(rating, levels, n)
+        if place < n and levels[place] == rating:
+            continue
+        if n == _FEW:
+            return levels, 0
+        for i in range(n, place, -1):
+            levels[i] = levels[i - 1]
+        levels[place] = rating
+        n += 1
+    return levels, n
+
+
+@njit(cache=True)
+def _level_of(rating: float, levels: FloatArray, n_levels: int) -> int:
+    """Return how many levels are lower, without a branch that cannot be foretold."""
+    lower = 0
+    for level in range(n_levels):
+        lower += levels[level] < rating
+    return lower
 
 
 @njit(cache=True)
@@ -102,8 +182,8 @@ def _merge_by_rating(scores: FloatArray, ratings: FloatArray, sums: FloatArray) 
                 origin = scores[middle]
                 _merge(y, s, start, middle, stop, origin, other_y, other_s, sums)
             else:
-                other_y[start:stop] = y[start:stop]
-                other_s[start:stop] = s[start:stop]
+                for i in range(start, stop):
+                    other_y[i], other_s[i] = y[i], s[i]
         y, other_y = other_y, y
         s, other_s = other_s, s
         width *= 2
@@ -187,8 +267,8 @@ def _merge(
         hr2 += height * (count * height + 2.0 * depth) + depth_squares
         hmp1 += count * height + reach
         hmp2 += height * (count * height + 2.0 * reach) + reach_squares
-    merged_y[place:stop] = y[right:stop]
-    merged_s[place:stop] = s[right:stop]
+    for i in range(right, stop):
+        merged_y[i], merged_s[i] = y[i], s[i]
     _add(sums, n_pairs, hr1, hr2, hmp1, hmp2)
 
 

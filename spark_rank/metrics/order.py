@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from spark_rank.metrics.vectors import FloatArray, IntArray
 
-_RUN = 16  # runs this short are sorted by insertion
+_RUN = 8  # runs this short are sorted by insertion
 
 
 def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
@@ -83,8 +83,13 @@ def _merge(
     merged_keys: FloatArray,
     merged_order: IntArray,
 ) -> None:
+    """Merge two runs from both ends at once: two chains of steps that wait for nothing but memory.
+
+    Neither end can run out before the shorter run's length; what is left then lies between.
+    """
     left, right, place = start, middle, start
-    while left < middle and right < stop:
+    last_left, last_right, last = middle - 1, stop - 1, stop - 1
+    for _ in range(min(middle - start, stop - middle)):
         # a choice of values, not of branches: which side is next cannot be foretold
         from_right = keys[right] > keys[left]
         merged_keys[place] = keys[right] if from_right else keys[left]
@@ -92,8 +97,25 @@ def _merge(
         right += from_right
         left += 1 - from_right
         place += 1
-    n_left = middle - left
-    merged_keys[place : place + n_left] = keys[left:middle]
-    merged_order[place : place + n_left] = order[left:middle]
-    merged_keys[place + n_left : stop] = keys[right:stop]
-    merged_order[place + n_left : stop] = order[right:stop]
+        from_left = keys[last_right] > keys[last_left]
+        merged_keys[last] = keys[last_left] if from_left else keys[last_right]
+        merged_order[last] = order[last_left] if from_left else order[last_right]
+        last_left -= from_left
+        last_right -= 1 - from_left
+        last -= 1
+    while left <= last_left and right <= last_right:
+        from_right = keys[right] > keys[left]
+        merged_keys[place] = keys[right] if from_right else keys[left]
+        merged_order[place] = order[right] if from_right else order[left]
+        right += from_right
+        left += 1 - from_right
+        place += 1
+    # of one side at most: element by element, for runs are too short for NumPy's way
+    for i in range(left, last_left + 1):
+        merged_keys[place] = keys[i]
+        merged_order[place] = order[i]
+        place += 1
+    for i in range(right, last_right + 1):
+        merged_keys[place] = keys[i]
+        merged_order[place] = order[i]
+        place += 1

@@ -16,6 +16,8 @@ from spark_rank.metrics import (
     pair_cost,
     pairwise_misranking,
 )
+from spark_rank.metrics.discordance import MISRANKING, discordance, misranking_alone
+from spark_rank.metrics.order import sort_descending
 
 # few distinct values make ties, in scores and in ratings
 vectors = st.integers(2, 30).flatmap(
@@ -218,3 +220,22 @@ def test_right_order_costs_nothing_and_none_is_not_zero() -> None:
 def test_wrong_costs_are_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pair_cost([1.0, 2.0], [1.0, 2.0], *arguments)  # type: ignore[arg-type]
+
+
+scored = st.integers(1, 20).flatmap(
+    lambda k: st.lists(
+        st.tuples(st.sampled_from([-1.0, 0.0, 0.5]) | st.floats(-9, 9), st.integers(1, k)),
+        max_size=60,
+    )
+)
+
+
+@given(scored)
+def test_misranking_alone_is_that_of_all_costs(items: list[tuple[float, int]]) -> None:
+    """Up to twelve different ratings are counted, of more the pairs are merged."""
+    ordered, order = sort_descending(np.array([score for score, _ in items]))
+    ratings = np.array([float(rating) for _, rating in items])[order]
+    costs, by_rating = discordance(ordered, ratings)
+    alone, same = misranking_alone(ordered, ratings)
+    np.testing.assert_array_equal(alone, costs[MISRANKING])
+    np.testing.assert_array_equal(same, by_rating)
