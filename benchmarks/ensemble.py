@@ -6,8 +6,9 @@ Parts, all by default but `users`, which needs a store:
   test, N = 100, 20 trials of fresh examples, all ways to combine and τ of 0.3, 0.6, 0.9, Poisson,
   averaged members for each τ, beside the rivals. Student-t intervals, paired differences, and the
   noiseless rule's own loss as the floor.
-* `speed`: one long sequence. A group of all members in one task, two groups in two, and the
-  compiled kernel on the same examples without Spark, in one process and by halves in two.
+* `speed`: one long sequence, N = 100 and 400. A group of all members in one task, two groups in
+  two, and the compiled kernel on the same examples without Spark, in one process and by halves in
+  two.
 * `users`: one PRank for every user by `train`, then N = 20 by `ensemble`, in a run of its own that
   is linked to a prepared one, such as ``benchmarks/ingest.py`` leaves.
 
@@ -50,6 +51,7 @@ TRIALS, N_TRAIN, N_TEST, N_MEMBERS = 20, 50_000, 1_000, 100
 TAUS = (0.3, 0.6, 0.9)
 CUTS = (-1.0, -0.1, 0.25, 1.0)
 LONG, LONG_CHUNK = 10_000_000, 65_536
+LONG_MEMBERS, REPEATS = (100, 400), 2
 USER_MEMBERS = 20
 
 Floats = NDArray[np.float64]
@@ -179,18 +181,24 @@ def member_average(
 def speed(spark: SparkSession, folder: Path) -> None:
     x, ranks, _ = examples(np.random.default_rng(0), LONG)
     write_examples(folder / "long.parquet", x, ranks)
-    entry = EnsembleLearnerConfig(n_members=N_MEMBERS, kernel="poly")
+    print(f"one sequence of {LONG:,} examples, {os.cpu_count()} cores, least of {REPEATS}")
+    for members in LONG_MEMBERS:
+        compare_speed(spark, folder, x, ranks, members)
+
+
+def compare_speed(spark: SparkSession, folder: Path, x: Floats, ranks: Ints, members: int) -> None:
+    entry = EnsembleLearnerConfig(n_members=members, kernel="poly")
     seconds, alone = dict.fromkeys((1, 2), np.inf), dict.fromkeys((1, 2), np.inf)
-    for groups in (1, 2) * 3:
+    for groups in (1, 2) * REPEATS:
         took = task_seconds(spark, folder, EnsembleConfig(
             learners=[entry], sequence=str(folder / "long.parquet"), groups=groups,
             chunk=LONG_CHUNK,
         ))  # fmt: skip
         alone[groups] = min(took[0], alone[groups])
         seconds[groups] = min(took[1], seconds[groups])
-    bare = min(bare_seconds(x, ranks) for _ in range(2))
-    halves = seconds_of_halves()
-    print(f"one sequence of {LONG:,} examples, N = {N_MEMBERS}, {os.cpu_count()} cores")
+    bare = min(bare_seconds(x, ranks, members, 0, members) for _ in range(REPEATS))
+    halves = seconds_of_halves(members)
+    print(f" N = {members}")
     print(f"  kernel alone, one core     {bare:8.1f} s")
     print(f"  half of it on each of two  {halves:8.1f} s   speed-up {bare / halves:.2f}")
     print(f"  two tasks without reduce   {alone[2]:8.1f} s   speed-up "
@@ -221,9 +229,9 @@ def task_seconds(
         return between - began, time.perf_counter() - between
 
 
-def bare_seconds(x: Floats, ranks: Ints, first: int = 0, last: int = N_MEMBERS) -> float:
+def bare_seconds(x: Floats, ranks: Ints, members: int, first: int, last: int) -> float:
     """Return the time of the class on the same examples, chunk by chunk as a task has them."""
-    ensemble, group = OAP(5, n_members=N_MEMBERS), None
+    ensemble, group = OAP(5, n_members=members), None
     ends = [*range(0, len(x), LONG_CHUNK), len(x)]
     began = time.perf_counter()
     for start, stop in pairwise(ends):
@@ -232,15 +240,15 @@ def bare_seconds(x: Floats, ranks: Ints, first: int = 0, last: int = N_MEMBERS) 
     return time.perf_counter() - began
 
 
-def seconds_of_halves() -> float:
+def seconds_of_halves(members: int) -> float:
     """Return the time of two processes with half of the members each: what two cores can give."""
-    halves = [(0, N_MEMBERS // 2), (N_MEMBERS // 2, N_MEMBERS)]
+    halves = [(members, 0, members // 2), (members, members // 2, members)]
     # new interpreters, as Spark's workers are; the first time they load the kernel
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        return min(max(pool.map(seconds_of_half, halves, chunksize=1)) for _ in range(3))
+        return min(max(pool.map(seconds_of_half, halves, chunksize=1)) for _ in range(REPEATS + 1))
 
 
-def seconds_of_half(part: tuple[int, int]) -> float:
+def seconds_of_half(part: tuple[int, int, int]) -> float:
     x, ranks, _ = examples(np.random.default_rng(0), LONG)
     with threadpool_limits(1):  # as in Spark's workers
         return bare_seconds(x, ranks, *part)

@@ -7,9 +7,9 @@ speculative task or a killed executor leaves what it leaves of other tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +25,7 @@ from spark_rank.engine.worker_files import (
     Encoding,
     ManyWork,
     Work,
+    by_value,
     decode_files,
     encode_tables,
     of_one_table,
@@ -63,6 +64,17 @@ def worker_table(source: DataFrame, work: Work, contract: Contract) -> WorkerTab
     return WorkerTable(worker_tables(source, named, [contract]).frame)
 
 
+def parted_table(
+    source: DataFrame, work: Work, contract: Contract, column: str, values: Iterable[int]
+) -> WorkerTable:
+    """Return what `work` makes as a table to be partitioned by a column with these values."""
+    rest = replace(contract, columns=tuple(c for c in contract.columns if c.name != column))
+    encodings = dict.fromkeys(map(str, values), _encoding(source.sparkSession, rest))
+    named = partial(by_value, work=work, column=column)
+    encode = partial(encode_tables, work=named, encodings=encodings)
+    return WorkerTable(source.mapInArrow(encode, FILES_DDL))
+
+
 def worker_tables(source: DataFrame, work: ManyWork, contracts: Sequence[Contract]) -> WorkerTables:
     """Return the tables that `work` makes of the batches of `source`."""
     encodings = {each.table: _encoding(source.sparkSession, each) for each in contracts}
@@ -96,8 +108,14 @@ def write_table(
 ) -> None:
     """Write a table into a folder, in the place of what is there."""
     if isinstance(made, WorkerTable):
-        _write_files(made.frame.select("file"), folder)
-        _name_files(files, folder, contract, made.frame.sparkSession)
+        if partition_by:
+            _write_files(
+                made.frame.withColumnRenamed("table", *partition_by), folder, *partition_by
+            )
+        else:
+            _write_files(made.frame.select("file"), folder)
+        if not _name_files(files, folder) and not partition_by:
+            _write_nothing(made.frame.sparkSession, contract, folder)
     else:
         contract.writer(made).partitionBy(*partition_by).parquet(folder)
 
@@ -107,7 +125,8 @@ def write_tables(made: WorkerTables, files: Filesystem, folder: str) -> dict[str
     _write_files(made.frame, folder, "table")
     places = {name: f"{folder}/table={name}" for name in made.contracts}
     for name, contract in made.contracts.items():
-        _name_files(files, places[name], contract, made.frame.sparkSession)
+        if not _name_files(files, places[name]):
+            _write_nothing(made.frame.sparkSession, contract, places[name])
     return places
 
 
@@ -119,17 +138,21 @@ def _write_files(frame: DataFrame, folder: str, *partition_by: str) -> None:
     writer.options(lineSep=MAGIC.decode(), compression="none", maxRecordsPerFile=1).text(folder)
 
 
-def _name_files(files: Filesystem, folder: str, contract: Contract, spark: SparkSession) -> None:
-    """Give files the name of Parquet, and a table without a row one that tells its columns."""
+def _name_files(files: Filesystem, folder: str) -> bool:
+    """Give files the name of Parquet; tell whether there are any with rows."""
     found = files.below(folder)
     for info in found:
         if info.size:
             files.move(info.path, info.path.removesuffix(_AS_WRITTEN) + _AS_KEPT)
         else:
             files.delete(info.path)  # of a job without a row
-    if not any(info.size for info in found):
-        nothing = spark.createDataFrame([], contract.schema())
-        nothing.coalesce(1).write.mode("overwrite").parquet(folder)
+    return any(info.size for info in found)
+
+
+def _write_nothing(spark: SparkSession, contract: Contract, folder: str) -> None:
+    """Write a table without a row, which tells its columns."""
+    nothing = spark.createDataFrame([], contract.schema())
+    nothing.coalesce(1).write.mode("overwrite").parquet(folder)
 
 
 @contextmanager

@@ -70,6 +70,17 @@ def of_one_table(
     return ((name, batch) for batch in work(batches))
 
 
+def by_value(
+    batches: Iterator[pa.RecordBatch], work: Work, column: str
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield what `work` makes, a table for every value of a column, which it is without then."""
+    for batch in work(batches):
+        values = batch.column(column)
+        rest = batch.drop_columns([column])
+        for value in pc.unique(values):
+            yield str(value), rest.filter(pc.equal(values, value))
+
+
 class Cut:
     """Cuts rows into tables that end with the row which makes them `most` bytes or more.
 

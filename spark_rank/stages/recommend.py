@@ -36,6 +36,7 @@ from spark_rank.engine.recommending import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.stored_models import SCORING_COLUMNS
+from spark_rank.engine.tables_of_workers import WorkerTable, parted_table
 from spark_rank.engine.waves import Wave, write_in_waves
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
@@ -66,12 +67,13 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     run.read(MODELS)  # whole and as recorded; waves read their own files
     trained: list[Row] = (run.record("train") or {})["facts"]["waves"]
 
-    def listed(wave: Wave) -> DataFrame:
+    def listed(wave: Wave) -> WorkerTable:
         files = [name for part in trained for name in part["files"]
                  if not set(wave.buckets).isdisjoint(part["buckets"])]  # fmt: skip
         models = scoring_models(all_models(run, files), label, run)
         lists = partial(recommend_batches, job=job, facts=shared)
-        return wanted_columns(models, blocks, wave).mapInArrow(lists, ddl(RECOMMENDATIONS.columns))
+        wanted = wanted_columns(models, blocks, wave)
+        return parted_table(wanted, lists, RECOMMENDATIONS, "bucket", wave.buckets)
 
     plan = [tuple(part["buckets"]) for part in trained]
     users: int = (run.record("prepare") or {})["tables"][BLOCKS.table]

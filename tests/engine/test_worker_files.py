@@ -23,6 +23,7 @@ from spark_rank.data.contracts import Column, Contract, arrow_schema
 from spark_rank.data.filesystem import Filesystem
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.tables_of_workers import (
+    parted_table,
     table_from_files,
     tables_from_files,
     whole_files,
@@ -216,6 +217,23 @@ def test_a_pass_over_files_makes_several_tables(
     assert (doubles.schema, sums.schema) == (DOUBLES.schema(), SUMS.schema())
     assert sorted(row["double"] for row in doubles.collect()) == [2 * n for n in range(last)]
     assert sum(row["sum"] for row in sums.collect()) == sum(range(last))
+
+
+def test_a_table_with_a_folder_for_every_value(spark: SparkSession, tmp_path: Path) -> None:
+    folder, store = tmp_path / "things", Filesystem(spark)
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [{"name": f"n{n}", "size": n % 3} for n in batch.column("id").to_pylist()]
+            yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+    made = parted_table(spark.range(0, 9, 1, 2), make, TABLE, "size", range(4))
+    write_table(made, TABLE, store, str(folder), ("size",))
+    assert sorted(path.name for path in folder.glob("[!_.]*")) == ["size=0", "size=1", "size=2"]
+    frame = spark.read.parquet(str(folder))
+    assert frame.columns == [*(n for n in TABLE.schema().names if n != "size"), "size"]
+    rows = {(row["name"], row["size"]) for row in frame.collect()}
+    assert rows == {(f"n{n}", n % 3) for n in range(9)}
 
 
 def test_rows_as_large_as_files_are_written_in_parts(spark: SparkSession, tmp_path: Path) -> None:
