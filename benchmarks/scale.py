@@ -7,7 +7,8 @@ Then, in one session:
   against the same mathematics in a bare NumPy loop over the same blocks and features, in as many
   processes as there are cores: no Spark, no model written, no metric but the MSD;
 * the default configuration (factors, prior, its learners), `features`, `train` and `evaluate`;
-* MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached.
+* MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached; then
+  `recommend` of the default configuration, which is held against nothing.
 
 Run: ``python benchmarks/scale.py [ratings] [folder] [run]`` (1,000,000; a temporary folder). A
 folder that holds the ratings already is used again; with the name of a run in the store `folder`,
@@ -216,6 +217,7 @@ def against_als(run: Run) -> None:
         + ", ".join(f"{name} {value:.4f}" for name, value in held_out_msd(other).items()),
         flush=True,
     )
+    stage("recommend", config, other)
 
 
 def warm_up(spark: SparkSession, folder: str) -> None:
