@@ -202,7 +202,7 @@ def _ensemble(config: Config, sizes: Sizes) -> Work:
     cost, d = LEARNERS["prank", True], width(config)
     members = sum(entry.n_members for entry in config.ensemble.learners)
     groups = _targets(config, sizes)
-    rows = rate("model row") * len(config.ensemble.learners)
+    rows = rate("ensemble row") * len(config.ensemble.learners)
     return Work(sum(n * (rows + members * cost.seconds(m, d)) for n, m in groups))
 
 
