@@ -45,13 +45,14 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
     order = by_cost(config, blocks if kept is None else kept.to_learn(blocks), buckets)
 
-    by_file = kept is None and learns_all(config.train)
-    files = whole_files(spark, [run.path(BLOCKS.table)])
+    files = None
+    if kept is None and learns_all(config.train):  # the files of the blocks are taken as they are
+        files = whole_files(spark, [run.path(BLOCKS.table)])
 
     def learned(wave: Wave, job: LearnJob = job) -> WorkerTable:
         own = [bucket for bucket in order if bucket in wave.buckets]
         learn = partial(learn_batches, job=job)
-        if by_file:
+        if files is not None:
             return table_from_files(in_order(files, own), LEARNED_COLUMNS, learn, MODELS)
         chosen = in_order(blocks, own)
         todo = chosen if kept is None else kept.to_learn(chosen)
@@ -63,7 +64,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(
             run, MODELS, plan, learned, users, isolating=isolating,
-            users_a_row=users / buckets if by_file else 1.0,
+            users_a_row=users / buckets if files is not None else 1.0,
         )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:

@@ -385,16 +385,14 @@ def gain_of_raters(choosiness: float, seed: int, monkeypatch: pytest.MonkeyPatch
     return 1.0 - informed / uninformed
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-def test_raters_help_when_choices_tell_of_taste(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert gain_of_raters(1.5, seed, monkeypatch) > 0.2
+def test_raters_help_when_choices_tell_of_taste(monkeypatch: pytest.MonkeyPatch) -> None:
+    gains = [gain_of_raters(1.5, seed, monkeypatch) for seed in range(2, 8)]
+    assert min(gains) > 0.0
+    assert np.mean(gains) > 0.2
 
 
-@pytest.mark.parametrize("seed", [2, 3])
-def test_raters_do_little_harm_when_choices_tell_nothing(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert gain_of_raters(0.0, seed, monkeypatch) > -0.08
+def test_raters_do_little_harm_when_choices_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert min(gain_of_raters(0.0, seed, monkeypatch) for seed in range(2, 8)) > -0.08
 
 
 # --- the prior's own metric ----------------------------------------------------------------
