@@ -19,7 +19,7 @@ from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discorda
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.ranks import interval_of, nearest_level, rank_errors, rating_levels
 from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
-from spark_rank.metrics.roc import area_under_curve, interpolate_curve
+from spark_rank.metrics.roc import area_under_curve, curve_counts, interpolate_curve
 from spark_rank.metrics.top import discounted_gain_ratio, top_rates
 from spark_rank.metrics.vectors import BoolArray, FloatArray, IntArray
 
@@ -250,14 +250,15 @@ def _measure_order(
     column[_MISRANKING] = costs[MISRANKING]
     column[_HR1] = costs[HR1]
     relevant = by_score >= relevant_from
-    column[_AUC] = area_under_curve(ordered, relevant, 0.5)
+    false, true, _ = curve_counts(ordered, relevant)
+    column[_AUC] = area_under_curve(false, true, 0.5)
     column[_NDCG] = discounted_gain_ratio(by_score, by_rating, top)
     rates = top_rates(relevant, top)
     column[_PRECISION] = rates[0]
     column[_RECALL] = rates[1]
     column[_AVERAGE_PRECISION] = rates[2]
     if len(grid) > 0:
-        interpolate_curve(ordered, relevant, grid, curve)
+        interpolate_curve(false, true, grid, curve)
     return costs
 
 
@@ -301,4 +302,5 @@ def _trace_users(
     for user in range(len(ends) - 1):
         ordered, order = sort_descending(scores[ends[user] : ends[user + 1]])
         y = ratings[ends[user] : ends[user + 1]]
-        interpolate_curve(ordered, y[order] >= relevant_from, grid, curves[user])
+        false, true, _ = curve_counts(ordered, y[order] >= relevant_from)
+        interpolate_curve(false, true, grid, curves[user])

@@ -1,8 +1,9 @@
 """The kernel of all costs of misordered pairs: misranking, c_HR and c_HMP.
 
-A pair is discordant where the scores order it one way and the ratings the other. A merge sort by
-rating of items that are sorted by score meets every discordant pair once, as in Knight's
-algorithm for Kendall's τ; here it adds up not only their number but how far apart they are.
+A pair is discordant where the scores order it one way and the ratings the other. Where ratings
+have few levels, `few_levels` adds them up level by level. Else a merge sort by rating of items that
+are sorted by score meets every discordant pair once, as in Knight's algorithm for Kendall's τ;
+here it adds up not only their number but how far apart they are.
 
 References
 ----------
@@ -15,14 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from spark_rank.metrics.few_levels import costs_by_level, few_levels
 from spark_rank.metrics.order import sort_descending
-from spark_rank.metrics.vectors import FloatArray, IntArray
+from spark_rank.metrics.vectors import FloatArray
 
 # places in the vector of results
 MISRANKING, HR1, HR2, HMP1, HMP2 = range(5)
 _RESULTS = 5
 _RUN = 16  # runs this short are sorted by insertion, pair by pair
-_FEW = 12  # levels that are counted one by one
 
 
 @njit(cache=True)
@@ -30,7 +31,8 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
     """Return (misranking, c_HR¹, c_HR², c_HMP¹, c_HMP²) and the ratings from high to low.
 
     Misranking is a share of the pairs of unequal ratings, the costs are means over all m² ordered
-    pairs. All five are NaN where there are no two unequal ratings. O(m log m).
+    pairs. All five are NaN where there are no two unequal ratings. O(m log m); with few levels of
+    ratings O(m).
 
     Parameters
     ----------
@@ -39,98 +41,48 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
     ratings
         The ratings of the same items; equal scores may stand in any order.
     """
+    levels = few_levels(ratings)
+    if len(levels) > 0:
+        return _by_level(scores, ratings, levels)
     m = len(scores)
     y = ratings.copy()
     tied = _sort_within_ties(scores, y)
     sums = np.zeros(_RESULTS)
     y = _merge_by_rating(scores, y, sums)
     pairs = m * (m - 1) // 2 - _equal_pairs(y)
-    if pairs == 0:
-        sums[:] = np.nan
-        return sums, y
-    sums[MISRANKING] = (sums[MISRANKING] + tied) / pairs
-    for cost in range(HR1, _RESULTS):
-        sums[cost] *= 2.0 / (float(m) * m)
-    return sums, y
+    wrong = int(sums[MISRANKING]) + tied
+    return _as_means(wrong, sums[HR1], sums[HR2], sums[HMP1], sums[HMP2], pairs, m), y
 
 
 @njit(cache=True)
-def misranking_alone(scores: FloatArray, ratings: FloatArray) -> tuple[float, FloatArray]:
-    """Return the misranking of `discordance` and the ratings from high to low, in O(m k).
-
-    With more than a few different ratings, k of them, it is left to `discordance`.
-    """
+def _by_level(
+    scores: FloatArray, ratings: FloatArray, levels: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what `discordance` does, of ratings that have these levels."""
     m = len(scores)
-    levels, n_levels = _few_levels(ratings)
-    if n_levels == 0:
-        sums, by_rating = discordance(scores, ratings)
-        return sums[MISRANKING], by_rating
-    counts = np.zeros(_FEW, np.int64)
-    below = np.zeros(_FEW, np.int64)  # items met so far that are rated lower than a level
-    equal = np.zeros(_FEW, np.int64)  # items of the present score
-    wrong = 0
-    start = 0
-    while start < m:
-        own = _level_of(ratings[start], levels, n_levels)
-        wrong += below[own]
-        equal[own] = 1
-        stop = start + 1
-        while stop < m and scores[stop] == scores[start]:
-            own = _level_of(ratings[stop], levels, n_levels)
-            # of the same score, too, are wrong: but for those of the same rating
-            wrong += below[own] + (stop - start) - equal[own]
-            equal[own] += 1
-            stop += 1
-        if stop == start + 1:  # as nearly all
-            _count(own, equal, counts, below, n_levels)
-        else:
-            for own in range(n_levels):
-                _count(own, equal, counts, below, n_levels)
-        start = stop
+    wrong, hr1, hr2, hmp1, hmp2, counts = costs_by_level(scores, ratings, levels)
     pairs = m * (m - 1) // 2
-    by_rating = np.empty(m)
+    y = np.empty(m)
     place = 0
-    for level in range(n_levels - 1, -1, -1):
+    for level in range(len(levels) - 1, -1, -1):
         pairs -= counts[level] * (counts[level] - 1) // 2
-        by_rating[place : place + counts[level]] = levels[level]
+        y[place : place + counts[level]] = levels[level]
         place += counts[level]
-    return (wrong / pairs if pairs > 0 else np.nan), by_rating
+    return _as_means(wrong, hr1, hr2, hmp1, hmp2, pairs, m), y
 
 
 @njit(cache=True)
-def _count(own: int, equal: IntArray, counts: IntArray, below: IntArray, n_levels: int) -> None:
-    """Take the items of a level that have the present score for items met."""
-    counts[own] += equal[own]
-    for level in range(n_levels):
-        below[level] += equal[own] * (level > own)
-    equal[own] = 0
-
-
-@njit(cache=True)
-def _few_levels(ratings: FloatArray) -> tuple[FloatArray, int]:
-    """Return the different ratings, ascending, and their number: 0 if they are not few."""
-    levels = np.empty(_FEW)
-    n = 0
-    for rating in ratings:
-        place = _level_of(rating, levels, n)
-        if place < n and levels[place] == rating:
-            continue
-        if n == _FEW:
-            return levels, 0
-        for i in range(n, place, -1):
-            levels[i] = levels[i - 1]
-        levels[place] = rating
-        n += 1
-    return levels, n
-
-
-@njit(cache=True)
-def _level_of(rating: float, levels: FloatArray, n_levels: int) -> int:
-    """Return how many levels are lower, without a branch that cannot be foretold."""
-    lower = 0
-    for level in range(n_levels):
-        lower += levels[level] < rating
-    return lower
+def _as_means(
+    wrong: int, hr1: float, hr2: float, hmp1: float, hmp2: float, pairs: int, m: int
+) -> FloatArray:
+    """Return the vector of results from sums over pairs, of which `pairs` have unequal ratings."""
+    found = np.full(_RESULTS, np.nan)
+    if pairs > 0:
+        share = 2.0 / (float(m) * m)
+        found[MISRANKING] = wrong / pairs
+        found[HR1], found[HR2] = hr1 * share, hr2 * share
+        found[HMP1], found[HMP2] = hmp1 * share, hmp2 * share
+    return found
 
 
 @njit(cache=True)

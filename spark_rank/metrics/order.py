@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from spark_rank.metrics.vectors import FloatArray, IntArray
 
 _RUN = 8  # runs this short are sorted by insertion
+_CELLS = 2  # per value
+_MOVES = 4  # per value that insertion is worth
 
 
 def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
@@ -37,12 +39,74 @@ def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
 def sort_descending(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the values from high to low and the positions they had; equal values keep theirs.
 
-    A merge sort: stable, O(m log m) whatever the input, and the values move along with their
-    positions, so that every comparison reads memory in sequence.
+    O(m) where the values are spread out, O(m log m) whatever they are: they are dealt into cells
+    between the highest and the lowest, and what is left to do is done by insertion, or by
+    merging if that would take too many moves. The values move along with their positions, so that
+    comparisons read memory in sequence.
+    """
+    keys, order = _dealt(values)
+    if not _insert(keys, order):
+        keys, order = _merge_sort(keys, order)
+    return keys, order
+
+
+@njit(cache=True)
+def _dealt(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return values and positions cell by cell; the order inside a cell is the one they had.
+
+    The number of a value's cell never falls as values do, however its reckoning is rounded.
     """
     m = len(values)
-    keys = values.copy()
-    order = np.arange(m)
+    highest = lowest = values[0] if m > 0 else 0.0
+    for i in range(m):
+        highest = max(highest, values[i])
+        lowest = min(lowest, values[i])
+    cells = _CELLS * m
+    scale = (cells - 1) / (highest - lowest) if highest > lowest else np.nan
+    cell = np.empty(m, np.int32)
+    place = np.zeros(cells + 1, np.int32)
+    for i in range(m):
+        share = (highest - values[i]) * scale
+        if not 0.0 <= share < cells:  # all are equal, or too far apart or too near for a quotient
+            return values.copy(), np.arange(m)
+        cell[i] = np.int32(share)
+        place[cell[i] + 1] += 1
+    for i in range(cells):
+        place[i + 1] += place[i]
+    keys, order = np.empty(m), np.empty(m, np.int64)
+    for i in range(m):
+        own = place[cell[i]]
+        place[cell[i]] += 1
+        keys[own] = values[i]
+        order[own] = i
+    return keys, order
+
+
+@njit(cache=True)
+def _insert(keys: FloatArray, order: IntArray) -> bool:
+    """Sort by insertion; give up in the middle, and return False, when that takes long."""
+    moves = _MOVES * len(keys)
+    for i in range(1, len(keys)):
+        key = keys[i]
+        if keys[i - 1] < key:
+            position = order[i]
+            j = i
+            while j > 0 and keys[j - 1] < key:
+                keys[j] = keys[j - 1]
+                order[j] = order[j - 1]
+                j -= 1
+            keys[j] = key
+            order[j] = position
+            moves -= i - j
+            if moves < 0:
+                return False
+    return True
+
+
+@njit(cache=True)
+def _merge_sort(keys: FloatArray, order: IntArray) -> tuple[FloatArray, IntArray]:
+    """Sort keys, and positions with them, which both are written over; O(m log m), stable."""
+    m = len(keys)
     for start in range(0, m, _RUN):
         _sort_run(keys, order, start, min(start + _RUN, m))
     other_keys = np.empty(m)

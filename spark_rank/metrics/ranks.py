@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_of_vectors
 
+_FEW = 16  # levels that are compared with a value one by one
+
 
 def rank_loss(predicted: ArrayLike, ranks: ArrayLike) -> float | None:
     """Return the mean of |ŷ − y| over the items, in ranks: O(m). None without items."""
@@ -69,13 +71,25 @@ def rank_errors(predicted: IntArray, ranks: IntArray) -> tuple[float, float]:
 @njit(cache=True)
 def nearest_level(values: FloatArray, levels: FloatArray) -> IntArray:
     """Return for every value the position of the nearest level, the lower one of two as near."""
+    above = np.searchsorted(levels, values) if len(levels) > _FEW else _lower_levels(values, levels)
     nearest = np.empty(len(values), np.int64)
     for i in range(len(values)):
-        above = min(np.searchsorted(levels, values[i]), len(levels) - 1)
-        if above > 0 and values[i] - levels[above - 1] <= levels[above] - values[i]:
-            above -= 1
-        nearest[i] = above
+        high = min(above[i], len(levels) - 1)
+        low = max(high - 1, 0)
+        # a choice of values, not of branches: which one it is cannot be foretold
+        is_low = values[i] - levels[low] <= levels[high] - values[i]
+        nearest[i] = low if is_low else high
     return nearest
+
+
+@njit(cache=True)
+def _lower_levels(values: FloatArray, levels: FloatArray) -> IntArray:
+    """Return for every value how many levels are lower, level by level for many values at once."""
+    lower = np.zeros(len(values), np.int64)
+    for level in levels:
+        for i in range(len(values)):
+            lower[i] += level < values[i]
+    return lower
 
 
 @njit(cache=True)

@@ -51,7 +51,8 @@ def auc(
         raise ValueError(f"ties must be 'half' or 'strict', not {ties!r}")
     scores, classes = scores_and_classes(h, positive)
     ordered, order = sort_descending(scores)
-    return none_if_nan(area_under_curve(ordered, classes[order], 0.5 if ties == "half" else 0.0))
+    false, true, _ = curve_counts(ordered, classes[order])
+    return none_if_nan(area_under_curve(false, true, 0.5 if ties == "half" else 0.0))
 
 
 def roc_curve(
@@ -97,9 +98,8 @@ def auc_interval(h: ArrayLike, positive: ArrayLike, level: float = 0.95) -> Inte
 
 
 @njit(cache=True)
-def area_under_curve(scores: FloatArray, positive: BoolArray, tie_share: float) -> float:
-    """Return the AUC from descending scores, in O(m); NaN where a class is empty."""
-    false, true, _ = curve_counts(scores, positive)
+def area_under_curve(false: IntArray, true: IntArray, tie_share: float) -> float:
+    """Return the AUC from the counts of a curve, in O(m); NaN where a class is empty."""
     last = len(false) - 1
     right = 0
     tied = 0
@@ -122,16 +122,12 @@ def curve_counts(scores: FloatArray, positive: BoolArray) -> tuple[IntArray, Int
     false = np.zeros(m + 1, np.int64)
     true = np.zeros(m + 1, np.int64)
     last = np.full(m + 1, -1)
-    point = 0
+    point, n_true = 0, 0
     for i in range(m):
-        if i == 0 or scores[i] != scores[i - 1]:
-            point += 1
-            false[point] = false[point - 1]
-            true[point] = true[point - 1]
-        if positive[i]:
-            true[point] += 1
-        else:
-            false[point] += 1
+        n_true += positive[i]
+        point += i == 0 or scores[i] != scores[i - 1]
+        false[point] = i + 1 - n_true  # of equal scores the last one stays
+        true[point] = n_true
         last[point] = i
     return false[: point + 1], true[: point + 1], last[: point + 1]
 
@@ -147,7 +143,7 @@ def area_and_variance(scores: FloatArray, positive: BoolArray) -> tuple[float, f
     m_negative, m_positive = false[last], true[last]
     if min(m_negative, m_positive) < 2:
         return np.nan, np.nan
-    area = area_under_curve(scores, positive, 0.5)
+    area = area_under_curve(false, true, 0.5)
     of_positives, of_negatives = 0.0, 0.0
     for t in range(1, last + 1):
         negatives_below = m_negative - 0.5 * (false[t] + false[t - 1])
@@ -161,17 +157,13 @@ def area_and_variance(scores: FloatArray, positive: BoolArray) -> tuple[float, f
 
 @njit(cache=True)
 def interpolate_curve(
-    scores: FloatArray,
-    positive: BoolArray,
-    grid: FloatArray,
-    rates: FloatArray | NDArray[np.float32],
+    false: IntArray, true: IntArray, grid: FloatArray, rates: FloatArray | NDArray[np.float32]
 ) -> None:
     """Write the true-positive rates at ascending false-positive rates into `rates`.
 
     Linear between ROC points; where the curve rises straight up, its highest point (Fawcett 2006,
-    vertical averaging). O(m + grid) from descending scores. NaN where a class is empty.
+    vertical averaging). O(m + grid) from the counts of a curve. NaN where a class is empty.
     """
-    false, true, _ = curve_counts(scores, positive)
     last = len(false) - 1
     if false[last] == 0 or true[last] == 0:
         rates[:] = np.nan

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.metrics.batch import checked_batch
-from spark_rank.metrics.discordance import misranking_alone
+from spark_rank.metrics.discordance import MISRANKING, discordance
 from spark_rank.metrics.margin import sorted_margin_loss
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
@@ -62,7 +62,8 @@ def _measure_users(
         y = ratings[ends[user] : ends[user + 1]]
         ordered, order = sort_descending(h)
         by_score = y[order]
-        misranking, by_rating = misranking_alone(ordered, by_score)
+        costs, by_rating = discordance(ordered, by_score)
+        misranking = costs[MISRANKING]
         table[_MISRANKING, user] = misranking
         if with_margin[user]:
             table[_MARGIN_LOSS, user] = sorted_margin_loss(

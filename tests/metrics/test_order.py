@@ -33,17 +33,29 @@ def test_ids_decide_ties(scores: list[float], random: Random) -> None:
     assert ranking(np.array(scores), names).tolist() == expected
 
 
-@pytest.mark.parametrize("shape", ["rising", "falling", "organ pipe", "two values"])
+SHAPES = {
+    "rising": np.arange(5_000.0),
+    "falling": -np.arange(5_000.0),
+    "organ pipe": np.minimum(np.arange(5_000.0), np.arange(5_000.0, 0.0, -1.0)),
+    "two values": np.arange(5_000.0) % 2,
+    "spread": np.random.default_rng(0).normal(size=5_000),
+    "crowded beside one far off": np.append(np.random.default_rng(1).normal(size=5_000), 1e12),
+    "of all magnitudes": np.exp(np.random.default_rng(2).uniform(-700, 700, 5_000)),
+    "as small as numbers get": np.random.default_rng(3).integers(0, 99, 500) * 5e-324,
+    "too far apart for a difference": np.array([1.0, -1.7e308, 0.0, 1.7e308, 0.0, -1.7e308]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_long_vectors_of_any_shape(shape: str) -> None:
-    m = 5_000
-    rising = np.arange(float(m))
-    scores = {
-        "rising": rising,
-        "falling": -rising,
-        "organ pipe": np.minimum(rising, m - rising),
-        "two values": rising % 2,
-    }[shape]
+    scores = SHAPES[shape]
     assert ranking(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=60))
+def test_any_numbers(scores: list[float]) -> None:
+    expected = sorted(range(len(scores)), key=lambda i: -scores[i])
+    assert sort_descending(np.array(scores))[1].tolist() == expected
 
 
 def test_ids_must_fit() -> None:

@@ -16,7 +16,7 @@ from spark_rank.metrics import (
     pair_cost,
     pairwise_misranking,
 )
-from spark_rank.metrics.discordance import MISRANKING, discordance, misranking_alone
+from spark_rank.metrics.discordance import HMP1, HMP2, HR1, HR2, MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
 
 # few distinct values make ties, in scores and in ratings
@@ -222,7 +222,7 @@ def test_wrong_costs_are_refused(arguments: tuple[object, ...], message: str) ->
         pair_cost([1.0, 2.0], [1.0, 2.0], *arguments)  # type: ignore[arg-type]
 
 
-scored = st.integers(1, 20).flatmap(
+scored = st.integers(1, 30).flatmap(
     lambda k: st.lists(
         st.tuples(st.sampled_from([-1.0, 0.0, 0.5]) | st.floats(-9, 9), st.integers(1, k)),
         max_size=60,
@@ -231,11 +231,16 @@ scored = st.integers(1, 20).flatmap(
 
 
 @given(scored)
-def test_misranking_alone_is_that_of_all_costs(items: list[tuple[float, int]]) -> None:
-    """Up to twelve different ratings are counted, of more the pairs are merged."""
-    ordered, order = sort_descending(np.array([score for score, _ in items]))
-    ratings = np.array([float(rating) for _, rating in items])[order]
-    costs, by_rating = discordance(ordered, ratings)
-    alone, same = misranking_alone(ordered, ratings)
-    np.testing.assert_array_equal(alone, costs[MISRANKING])
-    np.testing.assert_array_equal(same, by_rating)
+def test_costs_are_the_double_sums_however_many_levels(items: list[tuple[float, int]]) -> None:
+    """Up to sixteen different ratings are gone through level by level, of more pairs are merged."""
+    h, y = [score for score, _ in items], [float(rating) for _, rating in items]
+    ordered, order = sort_descending(np.array(h))
+    costs, by_rating = discordance(ordered, np.array(y)[order])
+    assert by_rating.tolist() == sorted(y, reverse=True)
+    misranked = misranked_share(h, y)
+    if misranked is None:
+        assert np.isnan(costs).all()
+        return
+    assert costs[MISRANKING] == misranked
+    for place, cost, power in ((HR1, "hr", 1), (HR2, "hr", 2), (HMP1, "hmp", 1), (HMP2, "hmp", 2)):
+        assert_allclose(costs[place], mean_cost(h, y, cost, power, 0.0), rtol=1e-9, atol=1e-14)
