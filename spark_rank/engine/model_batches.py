@@ -96,7 +96,7 @@ class _Learned:
     @classmethod
     def of(cls, group: ProblemGroup, found: Together, places: NDArray[np.int64]) -> _Learned:
         """Leave out whom the call has not learned."""
-        blocks, learned = group.blocks, found.learned
+        blocks, learned, excluded = group.blocks, found.learned, group.excluded_features()
         own = np.flatnonzero(learned)
         sizes = np.diff(blocks.ends)
         behind = np.arange(len(blocks.ratings)) - np.repeat(blocks.ends[:-1], sizes)
@@ -108,7 +108,7 @@ class _Learned:
             [blocks.user_ids[user] for user in own.tolist()],
             blocks.n_train[own],
             sizes[own] - blocks.n_train[own],
-            [group.excluded_features[user] for user in own.tolist()],
+            [excluded[user] for user in own.tolist()],
             [group.reviewers] * len(own),
             found.intercepts[own],
             None if found.coefs is None else found.coefs[own],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from spark_rank.engine.batches import ragged
 from spark_rank.features.expected import expected_scores
 from spark_rank.features.files import ItemFeatures
-
-_CELLS = 1 << 18  # features of as many users as this many numbers hold are gathered at once
+from spark_rank.features.gathering import gatherable, gathered_rows
 
 
 @dataclass(frozen=True)
@@ -73,91 +73,94 @@ class Users:
             ragged(batch.column("ratings"))[0].astype(np.float64),
         )
 
-    def part(self, first: int, last: int) -> Users:
-        """Return the users from `first` to before `last`."""
-        own = slice(self.ends[first], self.ends[last])
-        return Users(
-            self.users[first:last], self.user_ids[first:last],
-            self.ends[first : last + 1] - self.ends[first], self.n_train[first:last],
-            self.items[own], self.ratings[own],
-        )  # fmt: skip
-
-    def cut(self, most: int) -> Iterator[Users]:
-        """Yield the users in parts with at most so many ratings, or of one user."""
-        first = 0
-        while first < len(self.users):
-            last = int(np.searchsorted(self.ends, self.ends[first] + most, side="right")) - 1
-            last = max(last, first + 1)
-            yield self.part(first, last)
-            first = last
-
     def one_by_one(self) -> Iterator[Users]:
         """Yield every user alone."""
-        return (self.part(row, row + 1) for row in range(len(self.users)))
+        for row in range(len(self.users)):
+            own = slice(self.ends[row], self.ends[row + 1])
+            yield Users(
+                self.users[row : row + 1], self.user_ids[row : row + 1],
+                self.ends[row : row + 2] - self.ends[row], self.n_train[row : row + 1],
+                self.items[own], self.ratings[own],
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
     """Problems whose arrays are parts of common ones, one user after the other.
 
-    With `reviewers` of his or her own, a user is alone.
+    The features of a place are a row of `matrix`, by its number in `rows`, but for the user's
+    `excluded` column, which says nothing; negative means that there is none. Features are not
+    gathered before they are asked for: they need more memory than all the rest. With `reviewers`
+    of his or her own, a user is alone.
     """
 
     blocks: Users
-    X: NDArray[np.float64]
+    matrix: NDArray[np.floating[Any]]
+    rows: NDArray[np.int32]
+    excluded: NDArray[np.int64]
     offset: NDArray[np.float64]
     full_offset: NDArray[np.float64]
     expected: NDArray[np.float64] | None
-    excluded_features: list[int | None]
     reviewers: NDArray[np.int32] | None
+
+    def excluded_features(self) -> list[int | None]:
+        """Return every user's excluded column, or None."""
+        return [None if column < 0 else column for column in self.excluded.tolist()]
 
     def problems(self, wanted: NDArray[np.bool_] | None = None) -> Iterator[tuple[int, Problem]]:
         """Yield each user's with its place in the group; if that is asked, of `wanted` users."""
-        blocks = self.blocks
-        rows = range(len(blocks.users)) if wanted is None else np.flatnonzero(wanted).tolist()
-        for row in rows:
-            own = slice(int(blocks.ends[row]), int(blocks.ends[row + 1]))
-            yield row, Problem(
-                blocks.users[row], blocks.user_ids[row], blocks.items[own], blocks.ratings[own],
-                int(blocks.n_train[row]), self.X[own], self.offset[own], self.full_offset[own],
-                None if self.expected is None else self.expected[row],
-                self.excluded_features[row], self.reviewers,
+        blocks, excluded = self.blocks, self.excluded_features()
+        users = range(len(blocks.users)) if wanted is None else np.flatnonzero(wanted).tolist()
+        for user in users:
+            own = slice(int(blocks.ends[user]), int(blocks.ends[user + 1]))
+            X = gathered_rows(self.matrix, self.rows[own])
+            if excluded[user] is not None:
+                X[:, excluded[user]] = 0.0
+            yield user, Problem(
+                blocks.users[user], blocks.user_ids[user], blocks.items[own], blocks.ratings[own],
+                int(blocks.n_train[user]), X, self.offset[own], self.full_offset[own],
+                None if self.expected is None else self.expected[user],
+                excluded[user], self.reviewers,
             )  # fmt: skip
 
 
 def problem_groups(
     batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
 ) -> Iterator[ProblemGroup]:
-    """Gather the users' rows of the feature files.
+    """Find the users' rows of the feature files.
 
-    `panel` tells which column is a user's own; where every user has other reviewers it tells
-    nothing, for they are never the user. Such users come one by one.
+    `panel` tells which column is a user's own: a reviewer's own ratings must not predict
+    themselves. Where every user has other reviewers it tells nothing, for they are never the
+    user. Such users come one by one.
     """
-    users = Users.of(batch)
-    if features.pool is not None:
-        for alone in users.one_by_one():
-            reviewers = features.reviewers(alone.users[0], alone.user_ids[0])
-            yield _gathered(alone, features, [None], reviewers)
+    if batch.num_rows == 0:
         return
-    for some in users.cut(_CELLS // max(features.matrix.shape[1], 1)):
-        yield _gathered(some, features, [panel.get(user) for user in some.users], None)
+    users = Users.of(batch)
+    if features.pool is None:
+        yield _group(users, features, features.matrix, users.items, panel)
+        return
+    for alone in users.one_by_one():
+        reviewers = features.reviewers(alone.users[0], alone.user_ids[0])
+        own = features.rows(alone.items, reviewers)
+        rows = np.arange(len(own), dtype=np.int32)
+        yield replace(_group(alone, features, own, rows, {}), reviewers=reviewers)
 
 
-def _gathered(
+def _group(
     blocks: Users,
     features: ItemFeatures,
-    excluded: list[int | None],
-    reviewers: NDArray[np.int32] | None,
+    matrix: NDArray[np.floating[Any]],
+    rows: NDArray[np.int32],
+    panel: Mapping[int, int],
 ) -> ProblemGroup:
-    X = features.rows(blocks.items, reviewers)
-    for row, column in enumerate(excluded):
-        if column is not None:
-            # a reviewer's own ratings must not predict themselves: that column says nothing
-            X[blocks.ends[row] : blocks.ends[row + 1], column] = 0.0
+    matrix, rows = gatherable(matrix, rows)
+    excluded = np.array([panel.get(user, -1) for user in blocks.users], dtype=np.int64)
     offset = np.asarray(features.offset[blocks.items])
+    full = offset
     expected = features.expected_of_users(blocks.items, blocks.ends, blocks.n_train)
-    full = offset if expected is None else offset + expected_scores(X, expected, blocks.ends)
-    return ProblemGroup(blocks, X, offset, full, expected, excluded, reviewers)
+    if expected is not None:
+        full = offset + expected_scores(matrix, rows, excluded, expected, blocks.ends)
+    return ProblemGroup(blocks, matrix, rows, excluded, offset, full, expected, None)
 
 
 def problems(

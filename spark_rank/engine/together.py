@@ -45,7 +45,7 @@ def learn_together(
     if spec.is_baseline:
         return _shifted(spec, group)
     learner = spec.make(limits.scale)
-    if group.X.shape[1] == 0 or not isinstance(learner, MPRank) or spec.chosen_per_user:
+    if group.matrix.shape[1] == 0 or not isinstance(learner, MPRank) or spec.chosen_per_user:
         return None
     if learner.kernel != "linear" or learner.solver == "online":
         return None
@@ -71,12 +71,12 @@ def _fitted(learner: MPRank, spec: LearnerSpec, group: ProblemGroup, min_ratings
     ridges = np.array([
         ridge_of(learner.C, learner.ridge, learner.growth, m) for m in blocks.n_train.tolist()
     ])  # fmt: skip
-    coefs = np.zeros((len(learned), group.X.shape[1]))
+    coefs = np.zeros((len(learned), group.matrix.shape[1]))
     expected = group.expected if spec.item_offset else None
     found = Together(learned, np.zeros(len(learned)), np.zeros(len(known)), coefs, expected)
     fit_users(
-        group.X, blocks.ratings - known, blocks.ends, blocks.n_train, ridges, learned, coefs,
-        found.intercepts, found.scores,
+        group.matrix, group.rows, group.excluded, blocks.ratings - known, blocks.ends,
+        blocks.n_train, ridges, learned, coefs, found.intercepts, found.scores,
     )  # fmt: skip
     found.scores[:] += known
     return found

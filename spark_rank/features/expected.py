@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from spark_rank.features.gathering import gather
+
 
 @njit(cache=True, nogil=True)
 def expected_weights(prior: Any, items: Any, ends: Any, n_train: Any) -> Any:
@@ -30,10 +32,18 @@ def expected_weights(prior: Any, items: Any, ends: Any, n_train: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def expected_scores(X: Any, weights: Any, ends: Any) -> Any:
-    """Return w·x for every row of every user, w the user's row of `weights`."""
-    scores = np.empty(len(X))
+def expected_scores(matrix: Any, rows: Any, excluded: Any, weights: Any, ends: Any) -> Any:
+    """Return w·x for every place of every user, w the user's row of `weights`.
+
+    x is the matrix's row of that place, of which the column ``excluded[u]`` counts as 0 unless it
+    is negative.
+    """
+    scores = np.empty(len(rows))
     for user in range(len(weights)):
         own = slice(ends[user], ends[user + 1])
-        scores[own] = np.dot(X[own], weights[user])
+        X = np.empty((ends[user + 1] - ends[user], matrix.shape[1]))
+        gather(matrix, rows[own], X)
+        if excluded[user] >= 0:
+            X[:, excluded[user]] = 0.0
+        scores[own] = np.dot(X, weights[user])
     return scores

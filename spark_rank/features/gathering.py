@@ -11,15 +11,26 @@ from numpy.typing import NDArray
 
 def gathered_rows(matrix: NDArray[np.floating[Any]], items: NDArray[np.int32]) -> Any:
     """Return the rows of `items` in double precision, or raise IndexError."""
-    if len(items) and not 0 <= items.min() <= items.max() < len(matrix):
-        raise IndexError(f"items must be from 0 to {len(matrix) - 1}")
-    rows = np.empty((len(items), matrix.shape[1]))
-    _gather(np.asarray(matrix), items, rows)
+    checked, chosen = gatherable(matrix, items)
+    rows = np.empty((len(chosen), checked.shape[1]))
+    gather(checked, chosen, rows)
     return rows
 
 
+def gatherable(
+    matrix: NDArray[np.floating[Any]], items: NDArray[np.int32]
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.int32]]:
+    """Return both as kernels take them, or raise IndexError: compiled code would not notice."""
+    if len(items) and not 0 <= items.min() <= items.max() < len(matrix):
+        raise IndexError(f"items must be from 0 to {len(matrix) - 1}")
+    checked, chosen = np.asarray(matrix).view(), np.asarray(items).view()
+    checked.flags.writeable = chosen.flags.writeable = False  # one type to the compiler
+    return checked, chosen
+
+
 @njit(cache=True, nogil=True)
-def _gather(matrix: Any, items: Any, rows: Any) -> None:
+def gather(matrix: Any, items: Any, rows: Any) -> None:
+    """Write the rows of `items` into `rows`; for use inside compiled kernels."""
     for place in range(len(items)):
         item = items[place]
         for column in range(matrix.shape[1]):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from spark_rank.learners._dot import dot
 from spark_rank.learners.base import FloatArray
 
-IntArray = NDArray[np.int64]
+IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
 
 AnyArray = NDArray[np.floating[Any]]  # of either precision
@@ -36,7 +36,9 @@ _BLOCK = 16
 
 @njit(cache=True, nogil=True)
 def fit_users(
-    X: FloatArray,
+    matrix: AnyArray,
+    rows: IntArray,
+    excluded: IntArray,
     targets: FloatArray,
     ends: IntArray,
     n_train: IntArray,
@@ -48,26 +50,51 @@ def fit_users(
 ) -> None:
     """Fit every user who is to be `learned`, and score all of the user's rows.
 
-    User u owns the rows from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` to learn
-    from. Who cannot be learned after all is no longer marked as `learned`. O(m d min(m, d)) for
-    a user with m of these rows.
+    User u owns the places from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` to learn
+    from; features are the `matrix`'s row of every place, where the column ``excluded[u]`` counts
+    as 0 unless it is negative. Who cannot be learned after all is no longer marked as `learned`.
+    O(m d min(m, d)) for a user with m of these rows.
     """
+    longest = 0
+    for user in range(len(learned)):
+        longest = max(longest, ends[user + 1] - ends[user])
+    room = np.empty((longest, matrix.shape[1]), matrix.dtype)
     for user in range(len(learned)):
         if not learned[user]:
             continue
-        rows = X[ends[user] : ends[user + 1]]
+        own = slice(ends[user], ends[user + 1])
+        X = room[: ends[user + 1] - ends[user]]
+        _gather(matrix, rows[own], excluded[user], X)
         y = targets[ends[user] : ends[user] + n_train[user]]
-        learned[user] = _fit(rows[: len(y)], y, ridges[user], coefs[user], intercepts, user)
+        learned[user] = _fit(X[: len(y)], y, ridges[user], coefs[user], intercepts, user)
         if learned[user]:
-            own = np.dot(rows, coefs[user])
-            own += intercepts[user]
-            scores[ends[user] : ends[user + 1]] = own
-            learned[user] = np.isfinite(own.sum())
+            _score(X, coefs[user], intercepts[user], scores[own])
+            learned[user] = np.isfinite(scores[own].sum())
+
+
+@njit(cache=True, nogil=True)
+def _gather(matrix: AnyArray, rows: IntArray, excluded: int, X: AnyArray) -> None:
+    for place in range(len(rows)):
+        row = rows[place]
+        for column in range(matrix.shape[1]):
+            X[place, column] = matrix[row, column]
+        if excluded >= 0:
+            X[place, excluded] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _score(X: AnyArray, coef: FloatArray, intercept: float, scores: FloatArray) -> None:
+    """Write w·x + b for every row, each widened just before it is multiplied."""
+    wide = np.empty(len(coef))
+    for place in range(len(scores)):
+        for column in range(len(coef)):
+            wide[column] = X[place, column]
+        scores[place] = dot(wide, coef) + intercept
 
 
 @njit(cache=True, nogil=True)
 def _fit(
-    X: FloatArray, y: FloatArray, ridge: float, coef: FloatArray, intercepts: FloatArray, user: int
+    X: AnyArray, y: FloatArray, ridge: float, coef: FloatArray, intercepts: FloatArray, user: int
 ) -> bool:
     """Write weights and intercept of one user: eq. 11, or its dual where that is smaller."""
     m, d = X.shape
@@ -85,7 +112,7 @@ def _fit(
 
 
 @njit(cache=True, nogil=True)
-def _centred(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _centred(X: AnyArray) -> tuple[FloatArray, FloatArray]:
     """Return the means of the columns, and X without them; expressions of arrays would copy."""
     m, d = X.shape
     means, centred = np.zeros(d), np.empty((m, d))

@@ -65,8 +65,8 @@ def test_where_it_will_not_do_double_precision_does(scale: float, ridge: float) 
     assert not _solve_refined(X, False, targets, ridge)
     coefs, intercepts, scores = np.zeros((1, 400)), np.zeros(1), np.zeros(130)
     learned = np.array([True])
-    fit_users(X, y, np.array([0, 130]), np.array([130]), np.array([1e-6 * scale**2]), learned,
-              coefs, intercepts, scores)  # fmt: skip
+    fit_users(X, np.arange(130), np.array([-1]), y, np.array([0, 130]), np.array([130]),
+              np.array([1e-6 * scale**2]), learned, coefs, intercepts, scores)  # fmt: skip
     assert learned[0]
     centred, left = X - X.mean(axis=0), y - y.mean()
     residual = left - (scores - y.mean())
