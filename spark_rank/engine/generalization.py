@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_rank.learners.ridge import ridge_of
-from spark_rank.metrics import margin_bound, stability_bound
+from spark_rank.metrics import margin_bounds, stability_bounds
 
 # bound -> the columns of `metrics` with the cost that it adds to, itself, and what it bounds
 BOUNDS_OF = {
     "stability": ("train_msd", "stability_bound", "msd"),
     "margin": ("train_margin_loss", "margin_bound", "misranking"),
 }
+
+
+# models that agree in these differ in numbers alone
+_KIND = ("learner", "kernel", "gamma", "hyperparameters")
 
 
 @dataclass(frozen=True)
@@ -40,61 +45,90 @@ class BoundFacts:
 
 def bound_columns(batch: pa.RecordBatch, facts: BoundFacts) -> dict[str, NDArray[np.float64]]:
     """Return both bounds for a batch of models; NaN where a model has none."""
-    names = ("learner", "status", "kernel", "gamma", "hyperparameters", "offset_weight", "n_train",
-             "norm", "expected_norm", "train_msd", "train_margin_loss")  # fmt: skip
-    columns = [batch.column(name).to_pylist() for name in names]
-    stability = np.full(batch.num_rows, np.nan)
-    margin = np.full(batch.num_rows, np.nan)
-    for row, values in enumerate(zip(*columns, strict=True)):
-        model = dict(zip(names, values, strict=True))
-        if model["status"] != "learned" or model["norm"] is None:
-            continue
+    found = {name: np.full(batch.num_rows, np.nan) for name in ("stability_bound", "margin_bound")}
+    learned = pc.equal(batch.column("status"), "learned")
+    bounded = pc.and_(learned, pc.is_valid(batch.column("norm"))).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(bounded)
+    models = batch.take(pa.array(rows))
+    for alike in _alike(models):
+        own = models.take(pa.array(alike))
+        kind = {name: own.column(name)[0].as_py() for name in _KIND}
         kappa_squared = _kernel_bound(
-            model["kernel"], model["gamma"], model["hyperparameters"], facts.squared_radius
+            kind["kernel"], kind["gamma"], kind["hyperparameters"], facts.squared_radius
         )
-        if facts.learners.get(model["learner"]) == "mprank":
-            stability[row] = _stability(model, kappa_squared, facts)
-        if model["train_margin_loss"] is not None:
-            margin[row] = _margin(model, kappa_squared, facts)
-    return {"stability_bound": stability, "margin_bound": margin}
+        found["margin_bound"][rows[alike]] = _margin(own, kappa_squared, facts)
+        if facts.learners.get(kind["learner"]) == "mprank":
+            parameters = _parameters(kind["hyperparameters"])
+            found["stability_bound"][rows[alike]] = _stability(
+                own, parameters, kappa_squared, facts
+            )
+    return found
 
 
-def _stability(model: Mapping[str, Any], kappa_squared: float, facts: BoundFacts) -> float:
+def _alike(models: pa.RecordBatch) -> list[NDArray[np.int64]]:
+    """Return the rows of every kind of model there is."""
+    codes = np.zeros(models.num_rows, dtype=np.int64)
+    for name in _KIND:
+        encoded = models.column(name).dictionary_encode("encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order])) + 1
+    return [part for part in np.split(order, starts) if len(part)]
+
+
+def _stability(
+    models: pa.RecordBatch, parameters: Mapping[str, Any], kappa_squared: float, facts: BoundFacts
+) -> NDArray[np.float64]:
     """Bound the MSD of MPRank (eq. 66).
 
     M is what the objective guarantees before any data are seen: ‖w‖² ≤ C·R̂(0) ≤ C·B², so that a
     score is at most κ√C·B away from the middle of targets that span B.
     """
-    m = model["n_train"]
-    C = _trade_off(model["hyperparameters"], m)
-    spread = facts.rating_range
-    if model["offset_weight"]:
-        # what is expected of the user adds at most its norm times ‖x‖, on both sides
-        expected = model["expected_norm"] or 0.0
-        spread += facts.offset_range + 2.0 * np.sqrt(facts.squared_radius) * expected
+    m = _numbers(models, "n_train")
+    # C of the objective ‖w‖² + C·R̂, whose ridge is m/(2C)
+    C = m / (2.0 * ridge_of(parameters["C"], parameters["ridge"], parameters["growth"], m))
+    # what is expected of the user adds at most its norm times ‖x‖, on both sides
+    expected = np.nan_to_num(_numbers(models, "expected_norm"))
+    shifted = facts.offset_range + 2.0 * np.sqrt(facts.squared_radius) * expected
+    offset = np.nan_to_num(_numbers(models, "offset_weight")) != 0.0
+    spread = facts.rating_range + np.where(offset, shifted, 0.0)
     M = spread * (1.0 + np.sqrt(kappa_squared * C))
-    if not np.isfinite(M**4 * C * kappa_squared):
-        return np.nan  # an absurd C: the bound is beyond all numbers
-    return stability_bound(
-        model["train_msd"], m=m, C=C, kappa_squared=kappa_squared, M=float(M), delta=facts.delta,
-        power=2,
+    costs = _numbers(models, "train_msd")
+    # with an absurd C the bound is beyond all numbers
+    with np.errstate(over="ignore"):
+        there = np.isfinite(M**4 * C * kappa_squared) & ~np.isnan(costs)
+    bounds = np.full(len(m), np.nan)
+    bounds[there] = stability_bounds(
+        costs[there], m=m[there], C=C[there], kappa_squared=kappa_squared,
+        M=M[there], delta=facts.delta, power=2,
     )  # fmt: skip
+    return bounds
 
 
-def _margin(model: Mapping[str, Any], kappa_squared: float, facts: BoundFacts) -> float:
+def _margin(models: pa.RecordBatch, kappa_squared: float, facts: BoundFacts) -> NDArray[np.float64]:
     """Bound the misranking by the margin loss, with half as many independent pairs as items.
 
     Λ is the norm that the model has; a bound that were to hold for every norm at once would add
     a term of order √(log log Λ / m).
     """
-    return margin_bound(
-        model["train_margin_loss"],
-        m=max(model["n_train"] // 2, 1),
+    losses = _numbers(models, "train_margin_loss")
+    there = ~np.isnan(losses)
+    bounds = np.full(len(losses), np.nan)
+    bounds[there] = margin_bounds(
+        losses[there],
+        m=np.maximum(_numbers(models, "n_train")[there] // 2, 1),
         rho=facts.margin,
         radius=float(np.sqrt(kappa_squared)),
-        norm_bound=model["norm"],
+        norm_bound=_numbers(models, "norm")[there],
         delta=facts.delta,
     )
+    return bounds
+
+
+def _numbers(models: pa.RecordBatch, name: str) -> NDArray[np.float64]:
+    """Return a column, NaN where it is null."""
+    values = models.column(name).cast(pa.float64())
+    return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def _kernel_bound(
@@ -107,13 +141,6 @@ def _kernel_bound(
         return float(inner ** parameters["degree"])
     linear = squared_radius if "linear" in kernel else 0.0
     return float(linear + (parameters["rbf_weight"] if "rbf" in kernel else 0.0))
-
-
-def _trade_off(hyperparameters: str, m: int) -> float:
-    """Return C of the objective ‖w‖² + C·R̂, whose ridge is m/(2C)."""
-    parameters = _parameters(hyperparameters)
-    ridge = ridge_of(parameters["C"], parameters["ridge"], parameters["growth"], m)
-    return m / (2.0 * ridge)
 
 
 @lru_cache(maxsize=256)

@@ -68,9 +68,8 @@ def _fitted(learner: MPRank, spec: LearnerSpec, group: ProblemGroup, min_ratings
     blocks = group.blocks
     known = group.full_offset if spec.item_offset else np.zeros(len(blocks.ratings))
     learned = told_apart(blocks.ratings, blocks.ends, blocks.n_train, min_ratings)
-    ridges = np.array([
-        ridge_of(learner.C, learner.ridge, learner.growth, m) for m in blocks.n_train.tolist()
-    ])  # fmt: skip
+    sizes = blocks.n_train.astype(np.float64)
+    ridges = ridge_of(learner.C, learner.ridge, learner.growth, sizes)
     coefs = np.zeros((len(learned), group.matrix.shape[1]))
     expected = group.expected if spec.item_offset else None
     found = Together(learned, np.zeros(len(learned)), np.zeros(len(known)), coefs, expected)

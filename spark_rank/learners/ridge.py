@@ -8,6 +8,7 @@ Frangella, Tropp, Udell: Randomized Nyström Preconditioning, SIAM J. Matrix Ana
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg.blas import dsymv, dtrsm
@@ -15,6 +16,8 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
+
+Sizes = TypeVar("Sizes", float, FloatArray)
 
 # Cholesky is faster below
 _MANY = 320
@@ -27,8 +30,8 @@ _TOLERANCE = 1e-12
 _MOST_STEPS = 40
 
 
-def ridge_of(C: float, ridge: str, growth: float, m: int) -> float:
-    """Return the ridge 1/C′ of a problem with m examples."""
+def ridge_of(C: float, ridge: str, growth: float, m: Sizes) -> Sizes:
+    """Return the ridge 1/C′ of a problem with m examples, or of many such."""
     return (m / (2.0 * C) if ridge == "per-example" else 1.0 / C) + growth * m
 
 

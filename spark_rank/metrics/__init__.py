@@ -10,7 +10,7 @@ from spark_rank.metrics.batch import (
     batch_metrics_and_roc,
     batch_roc,
 )
-from spark_rank.metrics.bounds import margin_bound, stability_bound
+from spark_rank.metrics.bounds import margin_bound, margin_bounds, stability_bound, stability_bounds
 from spark_rank.metrics.comparison import PairedComparison, compare_paired, holm
 from spark_rank.metrics.intervals import (
     Description,
@@ -52,6 +52,7 @@ __all__ = [
     "exact_rank_rate",
     "holm",
     "margin_bound",
+    "margin_bounds",
     "margin_loss",
     "mean_1norm_difference",
     "mean_squared_difference",
@@ -65,6 +66,7 @@ __all__ = [
     "recall",
     "roc_curve",
     "stability_bound",
+    "stability_bounds",
     "t_interval",
     "t_interval_of",
 ]

@@ -11,6 +11,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spark_rank.metrics.vectors import FloatArray
+
 
 def stability_bound(
     empirical: float,
@@ -47,16 +52,33 @@ def stability_bound(
     power
         The n of the cost.
     """
-    _check(empirical, "empirical", least=0.0)
-    for value, name in ((C, "C"), (kappa_squared, "kappa_squared"), (M, "M")):
-        _check(value, name, least=0.0)
-    _check_sample(m, delta)
+    return float(stability_bounds(
+        empirical, m=m, C=C, kappa_squared=kappa_squared, M=M, delta=delta, power=power
+    ))  # fmt: skip
+
+
+def stability_bounds(
+    empirical: ArrayLike,
+    *,
+    m: ArrayLike,
+    C: ArrayLike,
+    kappa_squared: float,
+    M: ArrayLike,
+    delta: float,
+    power: Literal[1, 2],
+) -> FloatArray:
+    """Return `stability_bound` of many samples, whose vectors go together entry by entry."""
+    costs = _checked(empirical, "empirical")
+    trade_offs, widest = _checked(C, "C"), _checked(M, "M")
+    _checked(kappa_squared, "kappa_squared")
+    sizes = _checked_sizes(m, delta)
     if power not in (1, 2):
         raise ValueError(f"power must be 1 or 2, not {power!r}")
-    admissibility = 1.0 if power == 1 else 4.0 * M
-    stability = 4.0 * C * admissibility**2 * kappa_squared / m
-    deviation = (stability * m + (2.0 * M) ** power) * math.sqrt(2.0 / m * math.log(2.0 / delta))
-    return empirical + 2.0 * stability + deviation
+    admissibility = 1.0 if power == 1 else 4.0 * widest
+    stability = 4.0 * trade_offs * admissibility**2 * kappa_squared / sizes
+    chance = np.sqrt(2.0 / sizes * math.log(2.0 / delta))
+    deviation = (stability * sizes + (2.0 * widest) ** power) * chance
+    return np.asarray(costs + 2.0 * stability + deviation)
 
 
 def margin_bound(
@@ -83,23 +105,42 @@ def margin_bound(
     delta
         The chance that the bound fails.
     """
-    _check(empirical, "empirical", least=0.0)
-    _check(radius, "radius", least=0.0)
-    _check(norm_bound, "norm_bound", least=0.0)
+    return float(
+        margin_bounds(empirical, m=m, rho=rho, radius=radius, norm_bound=norm_bound, delta=delta)
+    )
+
+
+def margin_bounds(
+    empirical: ArrayLike,
+    *,
+    m: ArrayLike,
+    rho: float,
+    radius: float,
+    norm_bound: ArrayLike,
+    delta: float,
+) -> FloatArray:
+    """Return `margin_bound` of many samples, whose vectors go together entry by entry."""
+    costs, norms = _checked(empirical, "empirical"), _checked(norm_bound, "norm_bound")
+    _checked(radius, "radius")
     if not (math.isfinite(rho) and rho > 0.0):
         raise ValueError(f"rho must be a positive number, not {rho}")
-    _check_sample(m, delta)
-    complexity = 4.0 * radius * norm_bound / (rho * math.sqrt(m))
-    return empirical + complexity + math.sqrt(math.log(1.0 / delta) / (2.0 * m))
+    sizes = _checked_sizes(m, delta)
+    complexity = 4.0 * radius * norms / (rho * np.sqrt(sizes))
+    return np.asarray(costs + complexity + np.sqrt(math.log(1.0 / delta) / (2.0 * sizes)))
 
 
-def _check(value: float, name: str, *, least: float) -> None:
-    if not (math.isfinite(value) and value >= least):
-        raise ValueError(f"{name} must be a number of at least {least:g}, not {value}")
+def _checked(values: ArrayLike, name: str) -> FloatArray:
+    numbers = np.asarray(values, dtype=np.float64)
+    wrong = numbers[~(np.isfinite(numbers) & (numbers >= 0.0))]
+    if wrong.size:
+        raise ValueError(f"{name} must be a number of at least 0, not {wrong.flat[0]}")
+    return numbers
 
 
-def _check_sample(m: int, delta: float) -> None:
-    if m < 1:
-        raise ValueError(f"m must be at least 1, not {m}")
+def _checked_sizes(m: ArrayLike, delta: float) -> FloatArray:
+    sizes = np.asarray(m, dtype=np.float64)
+    if (sizes < 1).any():
+        raise ValueError(f"m must be at least 1, not {sizes.min():g}")
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must lie between 0 and 1, not {delta}")
+    return sizes
