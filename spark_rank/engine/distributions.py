@@ -157,17 +157,15 @@ def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
     """
     values: dict[str, NDArray[np.float64]] = {}
     groups, sorted_users, order = _NO_GROUPS, _NO_USERS, _NO_USERS
-    for learner in sorted(set(packed.column("learner").to_pylist())):
-        own = packed.filter(pc.equal(packed.column("learner"), learner))
-        blocks = [
-            np.frombuffer(raw, np.float64).reshape(width, -1)
-            for raw in own.column("values").to_pylist()
-        ]
-        users = _joined(own.column("users").to_pylist(), np.int64)
+    learners = np.array(packed.column("learner").to_pylist())
+    for learner in np.unique(learners).tolist():
+        own = np.flatnonzero(learners == learner).tolist()
+        users = np.concatenate(_arrays(packed, "users", own, np.int64))
         if not np.array_equal(users, sorted_users):  # mostly all learners' come in one order
-            sorted_users, order = users, np.argsort(users, kind="stable")
-        values[learner] = np.concatenate(blocks, axis=1)[:, order]
-        groups = _joined(own.column("groups").to_pylist(), np.int8)[order]
+            sorted_users, order = users, np.argsort(users)
+        tables = [raw.reshape(width, -1) for raw in _arrays(packed, "values", own, np.float64)]
+        values[learner] = np.concatenate(tables, axis=1)[:, order]
+        groups = np.concatenate(_arrays(packed, "groups", own, np.int8))[order]
     sizes = {table.shape[1] for table in values.values()}
     if len(sizes) != 1:
         raise ContractError(f"the learners have different numbers of users in metrics: {sizes}")
@@ -252,5 +250,9 @@ def _floats(batch: pa.RecordBatch, name: str) -> NDArray[np.float64]:
     return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _joined(parts: Sequence[bytes], kind: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate([np.frombuffer(part, kind) for part in parts])
+def _arrays(
+    packed: pa.Table, name: str, rows: Sequence[int], kind: type[np.generic]
+) -> list[NDArray[Any]]:
+    """Return the arrays of some rows; nothing is copied."""
+    column = packed.column(name)
+    return [np.frombuffer(column[row].as_buffer(), kind) for row in rows]

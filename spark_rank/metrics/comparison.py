@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, ndtr
-from scipy.stats import rankdata
 
 from spark_rank.metrics.intervals import Interval, bootstrap_interval, defined_values, t_interval
 from spark_rank.metrics.vectors import FloatArray, IntArray
@@ -132,16 +131,33 @@ def signed_rank_p(differences: FloatArray) -> float:
     rank. Up to 50 users the distribution over all signs is exact, whatever the ties; above it is
     the normal approximation with the exact variance, without a correction for continuity.
     """
-    # twice the mean ranks: whole numbers
-    doubled = np.rint(2.0 * rankdata(np.abs(differences))).astype(np.int64)
-    counted = doubled[differences != 0.0]
-    if len(counted) == 0:
+    positive, sizes, doubled = _ranked_sizes(differences)
+    if len(sizes) == 0:
         return 1.0
-    smaller = int(min(doubled[differences > 0.0].sum(), doubled[differences < 0.0].sum()))
+    above = int(doubled @ positive)
+    smaller = min(above, int(doubled @ sizes) - above)
     if len(differences) <= _MAX_EXACT:
-        return min(1.0, 2.0 * _share_of_signs(counted, smaller))
-    spread = math.sqrt(float((counted.astype(np.float64) ** 2).sum()) / 4.0)
-    return min(1.0, 2.0 * float(ndtr((smaller - counted.sum() / 2.0) / spread)))
+        return min(1.0, 2.0 * _share_of_signs(np.repeat(doubled, sizes), smaller))
+    spread = math.sqrt(float(sizes @ doubled.astype(np.float64) ** 2) / 4.0)
+    middle = float(doubled @ sizes) / 2.0
+    return min(1.0, 2.0 * float(ndtr((smaller - middle) / spread)))
+
+
+def _ranked_sizes(differences: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return for every size of a difference but 0: how many are positive, how many there are.
+
+    And twice their mean rank among all sizes, a whole number.
+    """
+    # bits of sizes are in order as sizes are, so that one sort of numbers takes the signs along:
+    # a size needs no bit for its sign, and is moved to make room for the difference's
+    keys = (np.abs(differences).view(np.uint64) << np.uint64(1)) | (differences > 0.0)
+    keys.sort()
+    bits = keys >> np.uint64(1)
+    starts = np.flatnonzero(np.append(True, bits[1:] != bits[:-1])[: len(bits)])
+    ends = np.append(starts[1:], len(bits))[: len(starts)]
+    counted = bits[starts] > 0
+    positive = np.add.reduceat((keys & np.uint64(1)).astype(np.int64), starts[counted])
+    return positive, (ends - starts)[counted], (starts + 1 + ends)[counted]
 
 
 def _share_of_signs(ranks: IntArray, limit: int) -> float:

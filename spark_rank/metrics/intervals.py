@@ -6,13 +6,14 @@ Values that are NaN belong to users for whom the metric is undefined: they are l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from spark_rank.metrics.vectors import FloatArray
+from spark_rank.metrics.vectors import FloatArray, IntArray
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MAX_SINGLES = 1_000  # more users than this are resampled in blocks
@@ -108,28 +109,46 @@ def bootstrap_interval(
     sample = defined_values(values)
     if len(sample) < 2:
         return None
-    rng = np.random.default_rng(seed)
-    # from here on deviations: the mean of a large common value would cost them digits
+    # deviations: the mean of a large common value would cost them digits
     centre = float(sample.mean())
-    sums, sizes = _blocks(sample - centre, rng)
-    means = np.empty(resamples)
-    step = max(1, _DRAWS_AT_ONCE // len(sums))
-    for start in range(0, resamples, step):
-        some = min(step, resamples - start)
-        drawn = rng.integers(0, len(sums), (some, len(sums)), dtype=np.int32)
-        means[start : start + some] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    deviations = sample - centre
+    if len(sample) <= _MAX_SINGLES:
+        means = _means_of_singles(deviations, resamples, seed)
+    else:
+        means = _means_of_blocks(deviations, resamples, seed)
     low, high = np.quantile(means, [0.5 - level / 2.0, 0.5 + level / 2.0])
     return Interval(centre + float(low), centre + float(high))
 
 
-def _blocks(sample: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return the sums and sizes of what is drawn: single values, or blocks of them."""
-    n = len(sample)
-    if n <= _MAX_SINGLES:
-        return sample, np.ones(n)
-    starts = np.arange(_BLOCKS) * n // _BLOCKS
-    sums = np.add.reduceat(sample[rng.permutation(n)], starts)
-    return sums, np.diff(starts, append=n).astype(np.float64)
+def _means_of_singles(sample: FloatArray, resamples: int, seed: int) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    means = np.empty(resamples)
+    step = max(1, _DRAWS_AT_ONCE // len(sample))
+    for start in range(0, resamples, step):
+        some = min(step, resamples - start)
+        drawn = rng.integers(0, len(sample), (some, len(sample)), dtype=np.int32)
+        means[start : start + some] = sample[drawn].mean(axis=1)
+    return means
+
+
+def _means_of_blocks(sample: FloatArray, resamples: int, seed: int) -> FloatArray:
+    """Cut the sample into blocks, and draw these."""
+    order, times = _draws_of_blocks(len(sample), resamples, seed)
+    starts = np.arange(_BLOCKS) * len(sample) // _BLOCKS
+    sums = np.add.reduceat(sample[order], starts)
+    sizes = np.diff(starts, append=len(sample)).astype(np.float64)
+    return np.asarray((times @ sums) / (times @ sizes))
+
+
+@lru_cache(maxsize=1)  # mostly the next metric has as many users
+def _draws_of_blocks(n: int, resamples: int, seed: int) -> tuple[IntArray, FloatArray]:
+    """Return an order of n values, and how many times every resample has each block of them."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    drawn = rng.integers(0, _BLOCKS, (resamples, _BLOCKS), dtype=np.int32)
+    places = drawn + _BLOCKS * np.arange(resamples)[:, None]
+    times = np.bincount(places.ravel(), minlength=resamples * _BLOCKS)
+    return order, times.reshape(resamples, _BLOCKS).astype(np.float64)
 
 
 def defined_values(values: ArrayLike) -> FloatArray:
