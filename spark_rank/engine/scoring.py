@@ -90,8 +90,8 @@ def measured(
 
 
 def _metrics(
-    scores: NDArray[np.float64],
-    ratings: NDArray[np.float64],
+    scores: NDArray[np.floating[Any]],
+    ratings: NDArray[np.floating[Any]],
     ends: NDArray[np.int64],
     on_rating_scale: NDArray[np.bool_],
     measures: Measures,
@@ -123,7 +123,7 @@ def _with_predicted_ranks(
     ratings, _ = ragged(rows.column("test_ratings"))
     levels = measures.scale.ratings(ranks)
     scales = np.ones(rows.num_rows, dtype=bool)
-    found, _ = _metrics(levels, ratings.astype(np.float64), ends, scales, measures)
+    found, _ = _metrics(levels, ratings, ends, scales, measures)
     for name in _ON_THE_RATING_SCALE:
         metrics[name][predicts] = found[name]
     return metrics
@@ -131,12 +131,13 @@ def _with_predicted_ranks(
 
 def _held_out(
     batch: pa.RecordBatch,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
     """Return scores, ratings and ends; users whose model failed have no items."""
-    scored = pc.is_valid(batch.column("test_scores"))
-    ratings = pc.if_else(scored, batch.column("test_ratings"), None)
-    scores, ends = ragged(batch.column("test_scores"))
-    return scores.astype(np.float64), ragged(ratings)[0].astype(np.float64), ends
+    scores, ratings = batch.column("test_scores"), batch.column("test_ratings")
+    if scores.null_count:
+        ratings = pc.if_else(pc.is_valid(scores), ratings, None)
+    flat, ends = ragged(scores)
+    return flat, ragged(ratings)[0], ends
 
 
 def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
