@@ -211,7 +211,14 @@ def _check_rank(config: Config, source: str) -> None:
 
 def _check_recommend(config: Config, source: str) -> None:
     settings = config.recommend
-    labels = [*scoring_labels(config), ITEM_OFFSET]
+    labels = scoring_labels(config)
+    if config.train.baselines:
+        labels.append(ITEM_OFFSET)
+    elif settings.learner == ITEM_OFFSET:
+        raise ConfigError(
+            f"{source}: recommend.learner: {ITEM_OFFSET!r} is a baseline, and train.baselines is "
+            "false: set it, or name a learner"
+        )
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(
             f"{source}: recommend.learner: no learner is called {visible(settings.learner, 60)!r} "

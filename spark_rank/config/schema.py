@@ -262,6 +262,11 @@ class TrainConfig:
     learners: list[LearnerConfig] = setting(
         [LearnerConfig()], "the learners, trained in one pass beside the two baselines"
     )
+    baselines: bool = setting(
+        True,
+        "also learn a constant and the item offset for every user, to hold the learners against: "
+        "two more rows per user in models and metrics",
+    )
     min_ratings: int = setting(
         3, "users with fewer training ratings fall back to what is expected of them", at_least=2
     )

@@ -40,8 +40,8 @@ def stage_work(stage: str, config: Config, sizes: Sizes) -> Work:
 
 
 def labels(config: Config) -> int:
-    """Return how many learners have a row for every user, the baselines too."""
-    return len(BASELINES) + len(config.train.learners)
+    """Return how many learners have a row for every user, baselines too."""
+    return len(config.train.learners) + (len(BASELINES) if config.train.baselines else 0)
 
 
 def is_kernel(entry: LearnerConfig) -> bool:
@@ -61,8 +61,9 @@ def learner_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
 def user_seconds(config: Config, m: float) -> float:
     """Return the time for one user of m training ratings: all learners, and what is written."""
     own = sum(learner_seconds(entry, config, m) for entry in config.train.learners)
-    baselines = LEARNERS["baselines", True].seconds(m, width(config))
-    return rate("model row") * labels(config) + baselines + own
+    if config.train.baselines:
+        own += LEARNERS["baselines", True].seconds(m, width(config))
+    return rate("model row") * labels(config) + own
 
 
 def _fit_seconds(entry: LearnerConfig, config: Config, m: float) -> float:

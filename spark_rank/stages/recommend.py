@@ -42,7 +42,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, model_labels, status_of
-from spark_rank.stages.training import rank_scale, rating_limits
+from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
 
 _EXAMPLES = 3  # ids named of those that are no items
 
@@ -103,7 +103,9 @@ def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFram
 
 def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
     """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = [*model_labels(run), ITEM_OFFSET]
+    labels = model_labels(run)
+    if recorded_training(run).baselines:
+        labels.append(ITEM_OFFSET)
     name = labels[0] if settings.learner is None else settings.learner
     if name not in labels:
         raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")

@@ -105,13 +105,13 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def _specs(config: Config, run: Run) -> list[LearnerSpec]:
-    """Return baselines and learners, with the hyper-parameters that were chosen for all users."""
+    """Return baselines, if asked for, and learners, with the hyper-parameters that were chosen for all users."""
     chosen = tune.chosen_for_all(config, run)
     own = [
         replace(spec, params=chosen[spec.label], grid={}) if spec.label in chosen else spec
         for spec in specs_of(config.train)
     ]
-    return [*BASELINE_SPECS, *own]
+    return [*BASELINE_SPECS, *own] if config.train.baselines else own
 
 
 def check_failures(settings: TrainConfig, counts: dict[str, dict[str, int]], where: str) -> None:

@@ -19,7 +19,7 @@ from spark_rank.data.tables import BLOCKS
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.stages import STAGES, pipeline, tune
+from spark_rank.stages import STAGES, pipeline, report, tune
 from spark_rank.stages.heaviest_first import by_cost
 from spark_rank.stages.training import target_blocks
 from tests.generated import generated_run
@@ -65,7 +65,16 @@ def trained(spark: SparkSession, make_config: MakeConfig) -> Run:
 def query(run: Run, text: str) -> list[tuple[Any, ...]]:
     tables = {
         name: f"read_parquet('{run.path(name).removeprefix('file:')}/**/*.parquet')"
-        for name in ("models", "metrics", "summary", "tuning", "blocks", "rating_scale")
+        for name in (
+            "models",
+            "metrics",
+            "summary",
+            "comparison",
+            "tuning",
+            "blocks",
+            "rating_scale",
+            "recommendations",
+        )
     }
     return duckdb.sql(text.format(**tables)).fetchall()
 
@@ -191,6 +200,29 @@ def test_the_same_command_again_tunes_nothing(
     assert "[tune] already done" in capsys.readouterr().err
     with pytest.raises(ConfigError, match=r"tune.users was 15, is 14"):
         run_until("tune", spark, make_config(f"store={store}", "tune.users=14", yaml=LEARNERS))
+
+
+def test_a_learner_without_baselines_is_the_same_learner(
+    spark: SparkSession, make_config: MakeConfig, finished: Run
+) -> None:
+    linear = "train.learners=[{name: linear, params: {C: 0.1}}]"
+    config = make_config("train.baselines=false", linear)
+    alone = run_until("report", spark, config)
+    run_stages([STAGES["recommend"]], config, spark, alone)
+    for table in ("models", "metrics"):
+        own = query(alone, f"select * from {{{table}}} order by user_id")
+        expected = f"select * from {{{table}}} where learner = 'linear' order by user_id"
+        assert str(own) == str(query(finished, expected))
+    assert query(alone, "select distinct learner from {summary}") == [("linear",)]
+    assert query(alone, "select count(*) from {comparison}") == [(0,)]
+    assert "linear" in Path(alone.path(report.FILE).removeprefix("file:")).read_text()
+    assert query(alone, "select distinct source from {recommendations} where position = 1")
+
+
+def test_a_baseline_that_is_not_learned_recommends_nothing(make_config: MakeConfig) -> None:
+    wanted = ("train.baselines=false", "recommend.learner=item_offset")
+    with pytest.raises(ConfigError, match="train.baselines is false"):
+        make_config(*wanted)
 
 
 def test_nobody_to_learn_is_said(
