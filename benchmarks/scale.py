@@ -5,7 +5,8 @@ Then, in one session:
 
 * linear and Gaussian MPRank on the ratings of a panel of 300 reviewers, `train` and `evaluate`,
   against the same mathematics in a bare NumPy loop over the same blocks and features, in as many
-  processes as there are cores: no Spark, no model written, no metric but the MSD;
+  processes as there are cores: no Spark, no model written, no metric but the MSD; first without
+  the two baselines, which the loop does not learn either, then with them;
 * the default configuration (factors, prior, its learners), `features`, `train` and `evaluate`;
 * MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached; then
   `recommend` of the default configuration, which is held against nothing.
@@ -188,18 +189,24 @@ def held_out_msd(run: Run) -> dict[str, float]:
 
 
 def against_bare(run: Run, kind: str) -> None:
-    other = branch(run, kind)
-    config = Config(features=PANEL, train=TrainConfig(learners=[LEARNERS[kind]]))
+    """Hold one learner alone, as the loop has it, against the loop; then beside the baselines."""
     print(f"  {kind} MPRank on 300 reviewers")
-    stage("features", config, other)
-    seconds, msd = bare(other, kind)
-    watches = [stage(name, config, other) for name in ("train", "evaluate")]
-    ours = sum(watch.seconds for watch in watches)
-    print(
-        f"    bare loop {seconds:.1f} s (MSD {msd:.4f}); train {watches[0].seconds / seconds:.2f}, "
-        f"with evaluate {ours / seconds:.2f} times as long (MSD {held_out_msd(other)[kind]:.4f})",
-        flush=True,
-    )
+    loop = None
+    for baselines in (False, True):
+        other = branch(run, f"{kind}-beside-baselines" if baselines else kind)
+        learned = TrainConfig(learners=[LEARNERS[kind]], baselines=baselines)
+        config = Config(features=PANEL, train=learned)
+        stage("features", config, other)
+        loop = loop or bare(other, kind)
+        watches = [stage(name, config, other) for name in ("train", "evaluate")]
+        ours = sum(watch.seconds for watch in watches)
+        seconds, msd = loop
+        print(
+            f"    {'beside two baselines' if baselines else 'alone'}: bare loop {seconds:.1f} s "
+            f"(MSD {msd:.4f}); train {watches[0].seconds / seconds:.2f}, with evaluate "
+            f"{ours / seconds:.2f} times as long (MSD {held_out_msd(other)[kind]:.4f})",
+            flush=True,
+        )
 
 
 def against_als(run: Run) -> None:
