@@ -105,7 +105,7 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def _specs(config: Config, run: Run) -> list[LearnerSpec]:
-    """Return baselines, if asked for, and learners, with the hyper-parameters that were chosen for all users."""
+    """Return the learners with what was chosen for all users, behind baselines if asked for."""
     chosen = tune.chosen_for_all(config, run)
     own = [
         replace(spec, params=chosen[spec.label], grid={}) if spec.label in chosen else spec
