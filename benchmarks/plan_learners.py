@@ -75,6 +75,7 @@ def users(count: int, size: int) -> pa.RecordBatch:
             "items": pa.array(items, pa.list_(pa.int32())),
             "ratings": pa.array(ratings, pa.list_(pa.float32())),
             "n_train": pa.array([size] * count, pa.int32()),
+            "bucket": pa.array([0] * count, pa.int32()),
         }
     )
 

@@ -4,7 +4,7 @@ Users with linear models on 32 factors, 17,770 items, log-normal numbers of rate
 200). The bare work is a product in single precision of a block of users' weights with all
 items' features, and the ten greatest of every row, put in order: no item is left out, nothing is
 scored exactly, no list has a name. All in one run on one thread, batch by batch in turn, in CPU
-time; the whole in Spark by the clock.
+time. The whole stage is measured by ``benchmarks/scale.py``.
 """
 
 from __future__ import annotations
@@ -17,20 +17,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 
-from spark_rank.config import Config
-from spark_rank.data.contracts import arrow_schema, ddl
-from spark_rank.data.tables import BLOCKS, MODELS, RECOMMENDATIONS
+from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.engine.batches import build_batch
+from spark_rank.engine.joining import WANTED_COLUMNS
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.recommending import (
-    WANTED_COLUMNS,
     RecommendJob,
     facts_as_bytes,
     recommend_batches,
@@ -42,7 +40,7 @@ SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
 COLUMNS = tuple(
     column
     for name in WANTED_COLUMNS
-    for column in {c.name: c for c in (*BLOCKS.columns, *MODELS.columns)}.values()
+    for column in {c.name: c for c in (*BLOCKS.columns, *ENSEMBLE_MODELS.columns)}.values()
     if column.name == name
 )
 
@@ -121,49 +119,6 @@ def worker(users: int, job: RecommendJob) -> None:
           f"lists {ours:.1f}: {ours / (products + top):.2f} times the bare work")  # fmt: skip
 
 
-def stage(users: int, job: RecommendJob, folder: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    from spark_rank.engine.session import spark_session
-    from spark_rank.engine.waves import Wave
-    from spark_rank.stages.recommend import wanted_columns
-
-    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield make_users(batch.column("id").to_pylist())
-
-    def timed(session: SparkSession) -> None:
-        features = item_features()
-        files = write_files(
-            folder, features.matrix, features.offset, features.prior, features.item_ids.to_pylist()
-        )
-        for file in files.all():
-            session.sparkContext.addFile(str(folder / file.name))
-        whole, models, blocks = (str(folder / name) for name in ("whole", "models", "blocks"))
-        made = session.range(0, users, 1, 16).mapInArrow(make, ddl(COLUMNS))
-        made.write.parquet(whole)
-        both = session.read.parquet(whole)
-        both.drop("items", "bucket").write.parquet(models)
-        both.select("user_id", "items", "bucket").write.parquet(blocks)
-        begun = time.perf_counter()
-        here = RecommendJob(files, job.learner, job.top, job.bottom, job.scale, job.low, job.high)
-        shared = session.sparkContext.broadcast(facts_as_bytes(facts()))
-        wave = Wave(0, tuple(range(Config().prepare.buckets)))
-        users_with_models = wanted_columns(
-            session.read.parquet(models), session.read.parquet(blocks), wave
-        )
-        lists = users_with_models.mapInArrow(
-            partial(recommend_batches, job=here, facts=shared), ddl(RECOMMENDATIONS.columns)
-        )
-        lists.write.partitionBy("bucket").parquet(str(folder / "lists"))
-        seconds = time.perf_counter() - begun
-        print(f"  read, joined, listed and written in Spark on two cores: {seconds:.1f} s, "
-              f"{seconds / users * 2e6:.1f} µs of a core per user")  # fmt: skip
-
-    with spark_session("benchmark", {"spark.master": "local[2]"}) as session:
-        timed(session)
-
-
 def main() -> None:
     users = int(sys.argv[1]) if len(sys.argv) > 1 else 48_000
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as name:
@@ -174,7 +129,6 @@ def main() -> None:
             job = RecommendJob(files, "it", TOP, bottom, SCALE, 1.0, 5.0)
             print(f"bottom {bottom}:", end=" ")
             worker(users, job)
-        stage(users, job, folder)
 
 
 if __name__ == "__main__":

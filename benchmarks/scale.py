@@ -8,8 +8,10 @@ Then, in one session:
   processes as there are cores: no Spark, no model written, no metric but the MSD; first without
   the two baselines, which the loop does not learn either, then with them;
 * the default configuration (factors, prior, its learners), `features`, `train` and `evaluate`;
-* MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached; then
-  `recommend` of the default configuration, which is held against nothing.
+* MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached;
+* `recommend` with these models, ten items for every user, against the products of weights and
+  features and NumPy's ten greatest of them, as many processes as there are cores: nobody's rated
+  items are left out, nothing is read or written while the time is taken.
 
 Run: ``python benchmarks/scale.py [ratings] [folder] [run]`` (1,000,000; a temporary folder). A
 folder that holds the ratings already is used again; with the name of a run in the store `folder`,
@@ -25,9 +27,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from machine import Watch
 from prepare import ingested
@@ -38,9 +42,9 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config, LearnerConfig, TrainConfig, load_config
-from spark_rank.config.schema import FeaturesConfig
+from spark_rank.config.schema import FeaturesConfig, RecommendConfig
 from spark_rank.data.blocks import training_part
-from spark_rank.data.tables import BLOCKS
+from spark_rank.data.tables import BLOCKS, MODELS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.session import spark_session
@@ -56,22 +60,26 @@ SETTINGS = {
 PANEL = FeaturesConfig(kind="panel", panel_size=300)
 # the width of the Gaussian is given, so that the bare loop need not look for it
 GAMMA = 0.002
+TOP = 10
+TOGETHER = 118  # users whose products are 8 MB
 LEARNERS = {
     "linear": LearnerConfig("mprank", "linear", params={"C": 0.1}),
     "rbf": LearnerConfig("mprank", "rbf", params={"C": 30.0, "kernel": "rbf", "gamma": GAMMA}),
 }
 
 
-def branch(run: Run, name: str) -> Run:
-    """Return another run on the same ingested and prepared tables, linked to them."""
+def branch(run: Run, name: str, *stages: str) -> Run:
+    """Return another run on the same ingested and prepared tables, and those of `stages`."""
     other = Run(run.spark, run.root.rsplit("/runs/", 1)[0], f"{run.run_id}-{name}")
     here, there = (Path(each.root.removeprefix("file:")) for each in (run, other))
     there.mkdir(exist_ok=True)
-    for table in ("ratings", "users", "items", "blocks", "rating_scale"):
+    records = {stage: run.record(stage) or {} for stage in ("ingest", "prepare", *stages)}
+    tables = [table for record in records.values() for table in record["tables"]]
+    for table in (*tables, *(["feature_files"] if "features" in stages else [])):
         if not (there / table).exists() and (here / table).exists():
             (there / table).symlink_to(here / table)
     (there / "manifest").mkdir(exist_ok=True)
-    for stage in ("ingest", "prepare"):
+    for stage in records:
         record = here / "manifest" / f"{stage}.json"
         (there / "manifest" / record.name).write_text(record.read_text())
     return other
@@ -92,12 +100,9 @@ def stage(name: str, config: Config, run: Run) -> Watch:
 
 def bare(run: Run, kind: str) -> tuple[float, float]:
     """Return seconds and mean MSD of the NumPy loop over the same blocks and features."""
-    record = json.loads(run.files.read_text(run.path("manifest/features.json")))
-    folder = Path(run.path("feature_files").removeprefix("file:"))
-    files = {part: str(folder / record["facts"]["files"][part]["name"])
-             for part in ("matrix", "offset")}  # fmt: skip
+    matrix, offset = feature_files(run)
     blocks = sorted(Path(run.path(BLOCKS.table).removeprefix("file:")).rglob("*.parquet"))
-    work = [(str(path), files["matrix"], files["offset"], kind) for path in blocks]
+    work = [(str(path), matrix, offset, kind) for path in blocks]
     # new interpreters: what the JVM's parent holds is no business of theirs
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         pool.map(abs, range(os.cpu_count() or 1))
@@ -106,6 +111,14 @@ def bare(run: Run, kind: str) -> tuple[float, float]:
         seconds = time.perf_counter() - started
     total, users = np.sum(sums, axis=0)
     return seconds, float(total / users)
+
+
+def feature_files(run: Run) -> tuple[str, str]:
+    """Return where a run's features and offsets are."""
+    record = json.loads(run.files.read_text(run.path("manifest/features.json")))
+    folder = Path(run.path("feature_files").removeprefix("file:"))
+    names = [record["facts"]["files"][part]["name"] for part in ("matrix", "offset")]
+    return str(folder / names[0]), str(folder / names[1])
 
 
 def bare_file(work: tuple[str, str, str, str]) -> tuple[float, int]:
@@ -224,7 +237,52 @@ def against_als(run: Run) -> None:
         + ", ".join(f"{name} {value:.4f}" for name, value in held_out_msd(other).items()),
         flush=True,
     )
-    stage("recommend", config, other)
+    lists_against_bare(other, config)
+
+
+def lists_against_bare(run: Run, config: Config) -> None:
+    print("  lists of ten unseen items for every user")
+    bare = bare_lists(run)
+    for bottom in (0, config.recommend.bottom):
+        other = branch(run, f"bottom-{bottom}", "features", "train")
+        asked = replace(config, recommend=RecommendConfig(top=TOP, bottom=bottom))
+        watch = stage("recommend", asked, other)
+        print(
+            f"    and the {bottom} worst: bare products and their top {TOP} {bare:.1f} s, "
+            f"recommend {watch.seconds / bare:.2f} times as long, "
+            f"{watch.cpu_seconds / bare / (os.cpu_count() or 1):.2f} times the CPU",
+            flush=True,
+        )
+
+
+def bare_lists(run: Run) -> float:
+    """Return the seconds of the products and their top-k, all cores at work."""
+    matrix, offset = feature_files(run)
+    models = sorted(Path(run.path(MODELS.table).removeprefix("file:")).rglob("*.parquet"))
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+        pool.map(abs, range(os.cpu_count() or 1))
+        spent = pool.map(bare_top, [(str(path), matrix, offset) for path in models], chunksize=1)
+    return sum(spent) / (os.cpu_count() or 1)
+
+
+def bare_top(work: tuple[str, str, str]) -> float:
+    path, matrix, offset = work
+    features = np.column_stack([np.load(matrix), np.load(offset)]).astype(np.float32)
+    table = pq.read_table(path, columns=["learner", "weights"]).filter(
+        pc.field("learner") == "mprank_linear"
+    )
+    weights, _ = ragged(table.column("weights").combine_chunks())
+    models = np.column_stack([weights.reshape(len(table), -1), np.ones(len(table), np.float32)])
+    room = np.empty((TOGETHER, len(features)), np.float32)
+    started = time.perf_counter()
+    with threadpool_limits(1):
+        for start in range(0, len(models), TOGETHER):
+            block = models[start : start + TOGETHER]
+            scores = np.matmul(block, features.T, out=room[: len(block)])
+            best = np.argpartition(scores, len(features) - TOP, axis=1)[:, -TOP:]
+            order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1)
+            np.take_along_axis(best, order, axis=1)
+    return time.perf_counter() - started
 
 
 def warm_up(spark: SparkSession, folder: str) -> None:

@@ -55,6 +55,7 @@ def blocks(users: int) -> list[pa.RecordBatch]:
                 [rng.integers(1, 6, n).astype(np.float32) for n in sizes], pa.list_(pa.float32())
             ),
             "n_train": pa.array((sizes + 1) // 2, pa.int32()),
+            "bucket": pa.array(np.zeros(len(sizes), np.int32)),
         }
     )
     return table.to_batches(max_chunksize=BATCH)

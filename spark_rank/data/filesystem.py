@@ -21,6 +21,8 @@ _CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 _GLOB = re.compile(r"[*?\[{\\]")
 # the begin of a name that Spark and Hadoop pass over
 _HIDDEN = re.compile(r"/[_.]")
+# bytes that come from the JVM at once: written as text it is less than py4j's buffer of 8,192
+_PIECE = 6000
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Filesystem:
         jpath, fs = self._resolve(path)
         stream = fs.open(jpath)
         try:
-            return bytes(stream.readNBytes(size))
+            return _read(stream, size)
         finally:
             stream.close()
 
@@ -96,7 +98,7 @@ class Filesystem:
         stream = fs.open(jpath)
         try:
             stream.seek(max(info.size - size, 0))
-            return bytes(stream.readNBytes(size))
+            return _read(stream, size)
         finally:
             stream.close()
 
@@ -278,6 +280,19 @@ class Filesystem:
         for child in fs.listStatus(status.getPath()):
             if hidden or not child.getPath().getName().startswith(("_", ".")):
                 yield from self._files_below(fs, child, hidden)
+
+
+def _read(stream: Any, size: int) -> bytes:
+    """Return the next `size` bytes, or all there are.
+
+    Piece by piece: an answer of the JVM that is more than one packet waits 40 ms for the first
+    one's receipt.
+    """
+    pieces: list[bytes] = []
+    while size > 0 and (piece := bytes(stream.readNBytes(min(size, _PIECE)))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def _write(stream: Any, text: str) -> None:

@@ -174,7 +174,7 @@ ITEM_FEATURES = Contract(
 
 MODELS = Contract(
     "models",
-    3,
+    4,
     "one row per user and learner: score(i) = intercept + offset_weight·offset(i) + weights·x(i) + "
     "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, each where it "
     "is there; README has the lines that compute it",
@@ -246,6 +246,7 @@ MODELS = Contract(
         Column(
             "test_ranks", "array<int>", "their predicted ranks; null unless the learner has ranks"
         ),
+        Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
     ),
 )
 
@@ -262,7 +263,7 @@ CHANGES = Contract(
 
 ENSEMBLE_MODELS = Contract(
     "ensemble_models",
-    2,
+    3,
     "one row per user (of a sequence: trial) and ensemble: the columns of `models`, and members",
     (
         *MODELS.columns,

@@ -46,6 +46,7 @@ BLOCK = (
     Column("items", "array<int>", "dense item numbers"),
     Column("ratings", "array<float>", "ratings"),
     Column("n_train", "int", "how many of them are for training"),
+    Column("bucket", "int", "hash bucket of the user"),
 )
 _BLOCK_SCHEMA = arrow_schema(BLOCK)
 _USER_PARTS = (*PART_COLUMNS, *BLOCK)
@@ -108,7 +109,8 @@ def combine_batches(
         one = pa.RecordBatch.from_pylist([block], schema=_BLOCK_SCHEMA)
         (problem,) = problems(one, features, job.panel)
         parts = _sum_of(rows)
-        finished.append(ensemble_row(problem, specs[label], job, features.item_ids, parts))
+        row = ensemble_row(problem, specs[label], job, features.item_ids, parts)
+        finished.append(row | {"bucket": block["bucket"]})
         if len(finished) == _ROWS_AT_ONCE:
             yield build_batch(with_training_metrics(finished, job.margin), ENSEMBLE_SCHEMA)
             finished = []

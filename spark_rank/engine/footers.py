@@ -12,7 +12,7 @@ from spark_rank.data.filesystem import FileInfo, Filesystem
 from spark_rank.engine.inventory import READERS
 
 # most footers are smaller; behind them stand their length and four bytes of Parquet's own
-_FOOTER = 1 << 16
+_FOOTER = 1 << 14
 _BEHIND = 8
 
 

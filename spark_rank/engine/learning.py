@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_rank.engine.batches import build_batch
@@ -103,9 +104,19 @@ def learn_users(
     isolated = is_asked_for(job.isolated)
     for batch in batches:
         if isolated:
-            yield from learn_isolated(batch, job.specs, learn, give_up)
+            made = learn_isolated(batch, job.specs, learn, give_up)
         else:
-            yield learn(batch, job.specs)
+            made = iter([learn(batch, job.specs)])
+        for rows in made:
+            yield _in_buckets(rows, batch)
+
+
+def _in_buckets(rows: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the models with the buckets that their users' blocks are in."""
+    users = pc.index_in(rows.column("user_id"), blocks.column("user_id"))
+    buckets = blocks.column("bucket").take(users)
+    place = rows.schema.get_field_index("bucket")
+    return rows.set_column(place, rows.schema.field(place), buckets)
 
 
 def _given_up(

@@ -26,21 +26,30 @@ class Tasks:
     """Tasks of the Spark jobs that run now: all, finished, and rows that finished ones read.
 
     Rows are those of tasks that write files: what others only bring together would count twice.
+    `written` are the finished ones among these tasks.
     """
 
     total: int = 0
     done: int = 0
     rows: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True)
 class Users:
-    """How many users a stage goes over: all, done before, under way; and in every row it reads."""
+    """How many users a stage goes over: all, done before, under way.
+
+    Every row that is read is a user; where rows are something else, a task has so many.
+    """
 
     total: int
     before: int = 0
     under_way: int = 0
-    each: float = 1.0
+    a_task: float | None = None
+
+    def read_by(self, tasks: Tasks) -> int:
+        """Return the users of the tasks that have finished."""
+        return tasks.rows if self.a_task is None else round(tasks.written * self.a_task)
 
 
 @dataclass(frozen=True)
@@ -179,7 +188,7 @@ class Progress:
         if users is None:
             return Advance(self.seconds(), tasks)
         # what is counted after the users' own pass, their table for one, must not count as users
-        done = users.before + min(users.under_way, round(tasks.rows * users.each))
+        done = users.before + min(users.under_way, users.read_by(tasks))
         # a part's tasks are gone before it is told as done, and those of a part that failed too
         self._most_done = done = max(done, self._most_done)
         here = done - self._users_at_start
@@ -229,15 +238,14 @@ class _Tracker:
         return Tasks(
             sum(stage.numTasks() for stage in found),
             sum(stage.numCompleteTasks() for stage in found),
-            sum(_rows_read(stage) for stage in found),
-        )
+            sum(stage.inputRecords() + stage.shuffleReadRecords() for stage in found
+                if _writes(stage)),
+            sum(stage.numCompleteTasks() for stage in found if _writes(stage)),
+        )  # fmt: skip
 
 
-def _rows_read(stage: Any) -> int:
-    """Return the rows that a stage's tasks have read, from files or a shuffle, if they write."""
-    if stage.outputRecords() == 0:
-        return 0
-    return int(stage.inputRecords() + stage.shuffleReadRecords())
+def _writes(stage: Any) -> bool:
+    return int(stage.outputRecords()) > 0
 
 
 @contextmanager
@@ -254,9 +262,9 @@ def job_description(spark: SparkSession, text: str) -> Iterator[None]:
 
 @contextmanager
 def over_users(
-    users: int, *, before: int = 0, each: float = 1.0
+    users: int, *, before: int = 0, a_task: float | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Let the running stage's progress count users while Spark reads rows of `each` so many.
+    """Let the running stage's progress count users: by rows, or so many for every task.
 
     `before` of the users were done by an earlier command. Yields what to call, from any thread,
     with the number of users of a part that is done.
@@ -265,6 +273,6 @@ def over_users(
     if progress is None:
         yield lambda done: None
         return
-    progress.begin(Users(users, before, users - before, each))
+    progress.begin(Users(users, before, users - before, a_task))
     yield progress.part_done
     progress.part_done(users)

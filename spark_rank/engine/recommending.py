@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import arrow_schema
+from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.tables import RECOMMENDATIONS
 from spark_rank.engine.batches import ragged
+from spark_rank.engine.joining import Asked, users_with_models
 from spark_rank.engine.rank_scale import RankScale
+from spark_rank.engine.settling import settling
 from spark_rank.engine.stored_models import (
-    SCORING_COLUMNS,
     column,
     has_ranks,
     linear_rows,
@@ -35,13 +36,21 @@ from spark_rank.engine.top_items import (
     forget,
     no_items,
     product_errors,
+    put_items,
 )
+from spark_rank.engine.worker_files import decoded
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 
 RECOMMENDATION_SCHEMA = arrow_schema(RECOMMENDATIONS.columns)
-# what a worker needs of a user: model, block, and where the list goes
-WANTED_COLUMNS = ("user_id", "status", "reason", *SCORING_COLUMNS, "items", "bucket")
-
+_PLACES = (
+    Column("source", "string", "what scores stem from"),
+    Column("reason", "string", "why"),
+    Column("places", "bigint", "places in lists"),
+    Column("users", "bigint", "users of whom it is the first place"),
+)
+PLACES_DDL = ddl(_PLACES)
+_PLACES_SCHEMA = arrow_schema(_PLACES)
+_COUNTED_AT_ONCE = 2**16
 SOURCES = ("learned", "fallback", "item_offset", "new_item")
 _SOURCE_OF_STATUS = {"learned": 0, "approximated": 0, "fallback": 1, "failed": 2}
 _NEW_ITEM = 3
@@ -138,6 +147,13 @@ def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
+def recommend_pieces(
+    batches: Iterator[pa.RecordBatch], asked: Asked, users: int, job: RecommendJob, facts: Shared
+) -> Iterator[pa.RecordBatch]:
+    """Turn models and blocks, as `users_with_models` takes them, into rows of the table."""
+    yield from recommend_batches(users_with_models(batches, asked, users), job, facts)
+
+
 def recommend_batches(
     batches: Iterator[pa.RecordBatch],
     job: RecommendJob,
@@ -152,6 +168,21 @@ def recommend_batches(
         _fill(lists, batch, features, catalogue)
         _keep_apart(lists, batch, features, catalogue)
         yield _as_rows(lists, batch, job, catalogue)
+
+
+@settling
+def places_of_sources(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn whole files of `recommendations` into counts: by source and reason places, and users."""
+    for rows in decoded(batches, ("list", "position", "source", "reason"), _COUNTED_AT_ONCE):
+        first = pc.and_(pc.equal(rows.column("list"), "top"), pc.equal(rows.column("position"), 1))
+        each = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
+        table = pa.table({
+            "source": rows.column("source"), "reason": rows.column("reason"),
+            "places": each, "users": first.cast(pa.int64()),
+        })  # fmt: skip
+        sums = table.group_by(["source", "reason"]).aggregate([("places", "sum"), ("users", "sum")])
+        renamed = sums.rename_columns(_PLACES_SCHEMA.names).cast(_PLACES_SCHEMA)
+        yield from renamed.to_batches()
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:
@@ -174,12 +205,10 @@ def _fill(
     errors = product_errors(models, catalogue.longest, np.abs(catalogue.offsets).max(initial=0.0))
     screened = linear & np.isfinite(errors)
     rows = np.flatnonzero(screened)
-    for part in catalogue.blocks(_MOST_COLUMNS):
-        step = max(1, _BLOCK // (part.stop - part.start))
-        room = np.empty((min(step, len(rows)), part.stop - part.start), dtype=np.float32)
-        for first in range(0, len(rows), step):
-            chunk = rows[first : first + step]
-            _add_together(lists, chunk, models, errors, catalogue, part, room[: len(chunk)])
+    together = max(1, _BLOCK // max(1, min(len(catalogue.items), _MOST_COLUMNS)))
+    room = np.empty(min(together, len(rows)) * min(len(catalogue.items), _MOST_COLUMNS), np.float32)
+    for first in range(0, len(rows), together):
+        _add_together(lists, rows[first : first + together], models, errors, catalogue, room)
     for row in np.flatnonzero(~screened).tolist():
         _add_alone(lists, row, batch, features, catalogue)
 
@@ -205,8 +234,7 @@ def _keep_apart(
     others = no_items(len(rows), bottom.scores.shape[1])
     again = Lists(((sign, others),), np.concatenate(refused), ends)
     _fill(again, batch.take(pa.array(rows)), features, catalogue)
-    for whole, part in zip(bottom, others, strict=True):
-        whole[rows] = part
+    put_items(bottom, rows, others)
 
 
 def _sharing(top: BestItems, bottom: BestItems) -> IntArray:
@@ -222,16 +250,18 @@ def _add_together(
     models: LinearScores,
     errors: NDArray[np.float64],
     catalogue: Catalogue,
-    part: slice,
-    products: NDArray[np.float32],
+    room: NDArray[np.float32],
 ) -> None:
-    """Add one part of the items to the lists of `rows`; `products` is room for their products."""
-    extended = np.column_stack([models.weights[rows], models.offset_weights[rows]])
-    block, offsets = catalogue.matrix[part], catalogue.offsets[part]
-    np.matmul(extended.astype(np.float32), block.T, out=products)
-    forget(products, rows, lists.seen, lists.ends, part.start)
-    for sign, best in lists.best:
-        add_linear(best, sign, products, rows, errors, models, block, offsets, part.start)
+    """Add all items to the lists of `rows`; `room` is where their products are held."""
+    weights = np.column_stack([models.weights[rows], models.offset_weights[rows]])
+    weights = weights.astype(np.float32)
+    for part in catalogue.blocks(_MOST_COLUMNS):
+        block, offsets = catalogue.matrix[part], catalogue.offsets[part]
+        products = room[: len(rows) * len(block)].reshape(len(rows), len(block))
+        np.matmul(weights, block.T, out=products)
+        forget(products, rows, lists.seen, lists.ends, part.start)
+        for sign, best in lists.best:
+            add_linear(best, sign, products, rows, errors, models, block, offsets, part.start)
 
 
 def _add_alone(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -61,6 +62,11 @@ LOCAL_DEFAULTS = {
     # of such sockets may become longer than they may be
     "spark.python.unix.domain.socket.enabled": "true",
 }
+
+# values of whole files are garbage soon: a collector that works beside the tasks takes a tenth of
+# their cores for it, and nobody waits for an answer who would mind a pause
+COLLECTOR = "-XX:+UseParallelGC"
+_JVM_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 
 # what only makes sense where the cluster is: who looks at files from here does without
 _OF_CLUSTERS = (
@@ -222,7 +228,15 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
     if settings["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     options = settings.get("spark.driver.extraJavaOptions", "")
+    if settings["spark.master"].startswith("local") and not names_collector(options, os.environ):
+        options = f"{options} {COLLECTOR}"
     if "log4j2.configurationFile" not in options:
         log_settings = _LOG_SETTINGS[process_log().form]
-        log_option = f"-Dlog4j2.configurationFile={log_settings.as_uri()}"
-        settings["spark.driver.extraJavaOptions"] = f"{options} {log_option}".strip()
+        options = f"{options} -Dlog4j2.configurationFile={log_settings.as_uri()}"
+    settings["spark.driver.extraJavaOptions"] = options.strip()
+
+
+def names_collector(options: str, environment: Mapping[str, str]) -> bool:
+    """Tell whether somebody has chosen a garbage collector: a JVM told of two does not start."""
+    given = [options, *(environment.get(name, "") for name in _JVM_VARIABLES)]
+    return any(re.search(r"-XX:\+Use\w*GC", text) for text in given)

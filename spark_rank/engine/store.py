@@ -27,6 +27,7 @@ from spark_rank.engine.lease import Lease
 from spark_rank.engine.tables_of_workers import (
     Made,
     WorkerTables,
+    whole_files,
     write_table,
     write_tables,
 )
@@ -133,6 +134,13 @@ class Run:
                  for folder in self.in_progress.folders(contract.table)]  # fmt: skip
         return reduce(DataFrame.unionByName, parts)
 
+    def written_whole(self, contract: Contract) -> DataFrame:
+        """Return the files of such a table as bytes, for workers to decode."""
+        # each folder is a table to Spark, whose partitions may be the same as another's
+        parts = [whole_files(self.spark, [folder])
+                 for folder in self.in_progress.folders(contract.table)]  # fmt: skip
+        return reduce(DataFrame.unionByName, parts)
+
     def has(self, contract: Contract) -> bool:
         """Tell whether a finished stage has written the table."""
         return contract.table in self._recorded_tables()
@@ -154,6 +162,11 @@ class Run:
         self._check_content(frame, contract, rows)
         self._checked[contract.table] = _Checked(rows, signs, frame.schema)
         return frame
+
+    def read_whole(self, contract: Contract) -> DataFrame:
+        """Return a recorded table's files as bytes, for workers to decode, checked as by `read`."""
+        self.read(contract)
+        return whole_files(self.spark, [self.path(contract.table)])
 
     def range_of(self, contract: Contract, column: str) -> tuple[float, float]:
         """Return the least and greatest number in a column of a recorded table; 0 without any."""

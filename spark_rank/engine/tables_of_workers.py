@@ -175,7 +175,10 @@ def whole_files(spark: SparkSession, folders: Sequence[str]) -> DataFrame:
 def table_from_files(
     source: DataFrame, columns: Sequence[str], work: Work, contract: Contract
 ) -> WorkerTable:
-    """Return what `work` makes of some columns of Parquet files, found by `whole_files`."""
+    """Return what `work` makes of some columns of Parquet files, found by `whole_files`.
+
+    Columns of their partitions may be among them.
+    """
     named = partial(of_one_table, work=work, name=contract.table)
     return WorkerTable(tables_from_files(source, columns, named, [contract]).frame)
 
@@ -186,4 +189,5 @@ def tables_from_files(
     """Return the tables that `work` makes of some columns of Parquet files."""
     rows = int(str(source.sparkSession.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
     read = partial(decode_files, work=work, columns=tuple(columns), rows=rows)
-    return worker_tables(source.select(CONTENT), read, contracts)
+    beside = [name for name in columns if name in source.columns]
+    return worker_tables(source.select(CONTENT, *beside), read, contracts)

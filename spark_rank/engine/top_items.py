@@ -25,18 +25,23 @@ IntArray = NDArray[np.int64]
 
 TOP, BOTTOM = 1.0, -1.0
 NONE = -1
-_CHUNK = 128
+_CHUNK, _FEW, _LANES = 128, 16, 128
 _UNIT = 2.0**-24  # of float32; that of float64 is its square, and smaller still
 _TINY = 2.0**-126
 _SAFE = 1e30
 
 
 class BestItems(NamedTuple):
-    """Per user the best items so far: scores, positions (`NONE` behind the last), how many."""
+    """Per user the best items so far: scores, positions (`NONE` behind the last), how many.
+
+    `screened` are the greatest screening scores so far, signed, whose last is what an item must
+    come near to be looked at.
+    """
 
     scores: Double
     positions: IntArray
     counts: IntArray
+    screened: Single
 
 
 class LinearScores(NamedTuple):
@@ -53,7 +58,14 @@ def no_items(users: int, size: int) -> BestItems:
         np.full((users, size), np.nan),
         np.full((users, size), NONE, dtype=np.int64),
         np.zeros(users, dtype=np.int64),
+        np.full((users, size), -np.inf, dtype=np.float32),
     )
+
+
+def put_items(best: BestItems, users: IntArray, others: BestItems) -> None:
+    """Let some users have other lists."""
+    best.scores[users], best.positions[users] = others.scores, others.positions
+    best.counts[users], best.screened[users] = others.counts, others.screened
 
 
 def product_errors(models: LinearScores, longest: float, largest_offset: float) -> Double:
@@ -107,11 +119,11 @@ def add_linear(
     to the best k.
     """
     found = np.empty(products.shape[1], np.int64)
-    greatest = np.empty(best.scores.shape[1], products.dtype)
     x = np.empty(models.weights.shape[1])
     for row in range(products.shape[0]):
         user = rows[row]
-        possible = _candidates(products[row], sign, 2.0 * errors[user], greatest, found)
+        slack = 2.0 * errors[user]
+        possible = _candidates(products[row], sign, slack, best.screened[user], found)
         for entry in range(possible):
             column = found[entry]
             for f in range(x.shape[0]):
@@ -127,7 +139,7 @@ def add_scored(best: BestItems, user: int, sign: float, scores: Double, start: i
     NaN is never chosen. O(n + k² log n).
     """
     found = np.empty(scores.shape[0], np.int64)
-    greatest = np.empty(best.scores.shape[1])
+    greatest = np.full(best.scores.shape[1], -np.inf)
     possible = _candidates(scores, sign, 0.0, greatest, found)
     for entry in range(possible):
         _insert(best, user, sign, scores[found[entry]], start + found[entry])
@@ -137,56 +149,86 @@ def add_scored(best: BestItems, user: int, sign: float, scores: Double, start: i
 def _candidates(
     values: Values, sign: float, slack: float, greatest: Values, found: IntArray
 ) -> int:
-    """Write the positions, ascending, that are within `slack` of the k-th best value."""
-    least = values.dtype.type(_kth(values, sign, greatest) - slack)
-    if slack > 0.0:
-        # values are compared in their own type: the limit must not have been rounded up
-        least = np.nextafter(least, values.dtype.type(-np.inf))
+    """Write the positions, ascending, that are within `slack` of the k-th greatest signed value.
+
+    `greatest` are the k greatest of the blocks before, and then of this one, too. What is passed
+    over is less than the k-th value will be in the end, for that only grows.
+    """
     flip = values.dtype.type(sign)
-    n_found = 0
-    for start in range(0, values.shape[0], _CHUNK):
-        chunk = values[start : start + _CHUNK]
-        if _any_reaches(chunk, flip, least):
-            for i in range(chunk.shape[0]):
-                if flip * chunk[i] >= least:
-                    found[n_found] = start + i
-                    n_found += 1
-    return n_found
+    n, n_found = values.shape[0], 0
+    floor = _floor(values, flip, greatest.shape[0])
+    least = _lowered(max(greatest[-1], floor), slack)
+    for chunk in range(0, n, _CHUNK):
+        end = min(chunk + _CHUNK, n)
+        if not _any_reaches(values, chunk, end, flip, least):
+            continue
+        for start in range(chunk, end, _FEW):
+            stop = min(start + _FEW, end)
+            if _any_reaches(values, start, stop, flip, least):
+                for i in range(start, stop):
+                    if flip * values[i] >= least:
+                        found[n_found] = i
+                        n_found += 1
+                        _keep_greatest(greatest, flip * values[i])
+                        least = _lowered(max(greatest[-1], floor), slack)
+    n_left = 0
+    for entry in range(n_found):
+        if flip * values[found[entry]] >= least:
+            found[n_left] = found[entry]
+            n_left += 1
+    return n_left
 
 
 @njit(cache=True, nogil=True)
-def _kth(values: Values, sign: float, greatest: Values) -> float:
-    """Return the k-th greatest of ``sign · values``, k = len(greatest); −∞ if there are fewer."""
-    flip = values.dtype.type(sign)
-    greatest[:] = -np.inf
-    last = greatest.shape[0] - 1
-    for start in range(0, values.shape[0], _CHUNK):
-        chunk = values[start : start + _CHUNK]
-        if _any_reaches(chunk, flip, greatest[last]):
-            for i in range(chunk.shape[0]):
-                value = flip * chunk[i]
-                if value > greatest[last]:
-                    place = last
-                    while place > 0 and greatest[place - 1] < value:
-                        greatest[place] = greatest[place - 1]
-                        place -= 1
-                    greatest[place] = value
-    return greatest[last]
+def _floor(values: Values, flip: Any, k: int) -> Any:
+    """Return a number that the k-th greatest signed value is not less than.
+
+    It is the k-th greatest of the maxima of every 512th value, which are found many at a time, and
+    is near: without it the first values of all would have to be looked at one by one.
+    """
+    greatest = np.full(k, -np.inf, values.dtype)
+    if values.shape[0] < 8 * _LANES or k > _LANES // 8:
+        return greatest[-1]
+    maxima = np.full(_LANES, -np.inf, values.dtype)
+    rows = np.uint64(values.shape[0] // _LANES)
+    for row in range(rows):
+        for lane in range(np.uint64(_LANES)):
+            value = flip * values[row * np.uint64(_LANES) + lane]
+            maxima[lane] = value if value > maxima[lane] else maxima[lane]
+    for value in maxima:
+        _keep_greatest(greatest, value)
+    return greatest[-1]
 
 
 @njit(cache=True, nogil=True)
-def _any_reaches(chunk: Values, flip: Any, least: Any) -> Any:
-    """Tell whether any of ``flip · chunk`` is at least `least`: most chunks have none.
+def _lowered(value: Any, slack: float) -> Any:
+    """Return the value minus the slack, in its own type: not more, however it is rounded."""
+    kind = type(value)
+    return value if slack == 0.0 else np.nextafter(kind(value - slack), kind(-np.inf))
 
-    A whole chunk is compared without a branch, many values at a time.
+
+@njit(cache=True, nogil=True)
+def _keep_greatest(greatest: Values, value: Any) -> None:
+    """Put a value among the greatest, which are in descending order, if it is one of them."""
+    place = greatest.shape[0] - 1
+    if not value > greatest[place]:
+        return
+    while place > 0 and greatest[place - 1] < value:
+        greatest[place] = greatest[place - 1]
+        place -= 1
+    greatest[place] = value
+
+
+@njit(cache=True, nogil=True)
+def _any_reaches(values: Values, start: int, stop: int, flip: Any, least: Any) -> Any:
+    """Tell whether any of the signed values from `start` to before `stop` is at least `least`.
+
+    Without a branch, many values at a time. (A slice would take longer to make than to compare;
+    of an unsigned place nobody has to ask whether it counts from the end.)
     """
     hits = np.int32(0)
-    if chunk.shape[0] == _CHUNK:  # a length known beforehand
-        for i in range(_CHUNK):
-            hits = np.int32(hits | np.int32(flip * chunk[i] >= least))
-    else:
-        for i in range(chunk.shape[0]):
-            hits = np.int32(hits | np.int32(flip * chunk[i] >= least))
+    for i in range(np.uint64(start), np.uint64(stop)):
+        hits = np.int32(hits | np.int32(flip * values[i] >= least))
     return hits > 0
 
 

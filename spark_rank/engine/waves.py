@@ -78,12 +78,12 @@ def write_in_waves(
     users: int,
     partition_by: tuple[str, ...] = (),
     isolating: Make | None = None,
-    users_a_row: float = 1.0,
+    users_a_task: float | None = None,
 ) -> list[SavedWave]:
     """Write a table of the stage in progress wave by wave; return them all, in order.
 
-    `users` is how many there are in all, `users_a_row` in every row that Spark reads, for the
-    progress.
+    `users` is how many there are in all, for the progress, which counts the rows that Spark reads;
+    where these are not users, `users_a_task` of them are a task's.
     `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
     A wave that Python workers have died of is made by `isolating`, if there is one.
     """
@@ -98,7 +98,7 @@ def write_in_waves(
         emit("waves_there", text, stage=draft.stage, saved=len(saved), waves=len(waves))
     sizes = _sizes(waves, users)
     before = sum(sizes[wave] for wave in saved)
-    with over_users(users, before=before, each=users_a_row) as part_done:
+    with over_users(users, before=before, a_task=users_a_task) as part_done:
         made = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))
     saved |= dict(zip(missing, made, strict=True))
     in_order = [saved[wave] for wave in waves]

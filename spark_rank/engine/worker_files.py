@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from spark_rank.data.contracts import VERSION_COLUMN
+from spark_rank.engine.settling import settling
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 # makes batches of several tables, each with the name of its own
@@ -31,6 +33,7 @@ MAGIC = b"PAR1"
 # of a file before it is encoded: a worker has one in hand, and the JVM a few copies
 FILE_BYTES = 32 << 20
 _FILES_SCHEMA = pa.schema([("table", pa.string()), ("file", pa.binary())])
+_NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Encoding:
     told: Mapping[str, str]
 
 
+@settling
 def encode_tables(
     batches: Iterator[pa.RecordBatch],
     work: ManyWork,
@@ -77,8 +81,10 @@ def by_value(
     for batch in work(batches):
         values = batch.column(column)
         rest = batch.drop_columns([column])
-        for value in pc.unique(values):
-            yield str(value), rest.filter(pc.equal(values, value))
+        different = pc.unique(values)
+        for value in different:
+            alone = len(different) == 1
+            yield str(value), rest if alone else rest.filter(pc.equal(values, value))
 
 
 class Cut:
@@ -162,14 +168,37 @@ def decode_files(
 
 
 def decoded(
-    batches: Iterator[pa.RecordBatch], columns: Sequence[str], rows: int
+    batches: Iterator[pa.RecordBatch],
+    columns: Sequence[str],
+    rows: int,
+    optional: Mapping[str, pa.DataType] = _NONE,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield some columns of Parquet files, one row group after the other."""
+    """Yield some columns of Parquet files, one row group after the other.
+
+    A column that is given beside the files, such as that of their partition, is repeated; one that
+    is `optional` is null where a file is without it.
+    """
     for batch in batches:
-        for content in batch.column(CONTENT):
+        beside = [name for name in columns if name in batch.schema.names]
+        for place, content in enumerate(batch.column(CONTENT)):
+            same = {name: batch.column(name)[place] for name in beside}
             file = pq.ParquetFile(pa.BufferReader(content.as_buffer()))
-            found = file.iter_batches(rows, columns=list(columns), use_threads=False)
-            yield from (part.select(columns) for part in found)
+            if optional:
+                there = file.schema_arrow.names
+                same |= {name: pa.scalar(None, kind) for name, kind in optional.items()
+                         if name not in there}  # fmt: skip
+            yield from _rows(file, columns, rows, same)
+
+
+def _rows(
+    file: pq.ParquetFile, columns: Sequence[str], rows: int, same: Mapping[str, pa.Scalar]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the file's columns, and those with the `same` value in every row."""
+    stored = [name for name in columns if name not in same]
+    for part in file.iter_batches(rows, columns=stored, use_threads=False):
+        found = [pa.repeat(same[name], len(part)) if name in same else part.column(name)
+                 for name in columns]  # fmt: skip
+        yield pa.RecordBatch.from_arrays(found, names=list(columns))
 
 
 def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:

@@ -18,9 +18,9 @@ from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract
 from spark_rank.data.tables import BLOCKS, ITEMS, PANEL, USERS
 from spark_rank.engine.explaining import Influences, Pulls
+from spark_rank.engine.joining import MODELS_SCHEMA, scoring_models, with_models
 from spark_rank.engine.learning import APPROXIMATED, LEARNED
 from spark_rank.engine.recommending import (
-    WANTED_COLUMNS,
     RecommendJob,
     facts_as_bytes,
     predictions,
@@ -34,9 +34,9 @@ from spark_rank.features.files import ItemFeatures, open_distributed
 from spark_rank.stages.models import all_models
 from spark_rank.stages.recommend import (
     asked_learner,
+    asked_models,
     item_facts,
     recommend_job,
-    scoring_models,
 )
 
 Row = dict[str, Any]
@@ -211,19 +211,19 @@ def find(config: Config, run: Run, question: Question) -> Case:
     key = "--learner" if question.learner else "recommend.learner"
     label = asked_learner(settings, run, key)
     user = F.col("user_id") == question.user_id
-    everybody = run.read(BLOCKS)
-    blocks = everybody.where(user)
+    blocks = run.read(BLOCKS).where(user)
     block, record = blocks.head(), all_models(run).where(user & (F.col("learner") == label)).head()
     if block is None or record is None:
         raise ConfigError(_no_user(run, question.user_id, label))
     if question.item_id is not None:
         _check_item(run, question.item_id)
-    own_model = scoring_models(all_models(run).where(user), label, run)
-    wanted = own_model.join(blocks.select("user_id", "items", "bucket"), "user_id")
+    models = all_models(run).where(user).select(*MODELS_SCHEMA.names).toArrow()
+    own_model = scoring_models(models.cast(MODELS_SCHEMA), asked_models(run, label))
+    own_block = blocks.select("items", "bucket").toArrow().combine_chunks().to_batches()[0]
     files = recommend_job(settings, label, run.spark, run)
     return Case(
-        wanted.select(*WANTED_COLUMNS).toArrow().combine_chunks().to_batches()[0],
-        record.asDict(), block.asDict(), item_facts(settings, run, everybody),
+        with_models(own_block, own_model, pa.array([0], pa.int32())),
+        record.asDict(), block.asDict(), item_facts(settings, run),
         open_distributed(files.files), files, _reviewers(run),
         (run.record("features") or {})["settings"].get("kind") == "factors",
     )  # fmt: skip

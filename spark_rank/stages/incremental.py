@@ -39,9 +39,10 @@ class Kept:
         """Return the previous models of those users in `blocks` who are not learned anew."""
         if self.relearned is None:
             return None
-        users = blocks.select("user_id").join(self.relearned, "user_id", "left_anti")
+        users = blocks.select("user_id", "bucket").join(self.relearned, "user_id", "left_anti")
         models = self.previous.read_files(MODELS, self._files(buckets))
-        return models.select(*_names(MODELS)).join(users, "user_id", "left_semi")
+        # the buckets may be other ones
+        return models.drop("bucket").join(users, "user_id").select(*_names(MODELS))
 
     def to_learn(self, blocks: DataFrame) -> DataFrame:
         """Return the blocks to learn; files stay tasks, for the users' ids go to every one."""

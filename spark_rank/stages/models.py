@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -20,12 +20,9 @@ from spark_rank.stages.training import recorded_training
 MEMBERS = ("n_members", "members", "member_votes")
 
 
-def all_models(run: Run, files: Sequence[str] | None = None) -> DataFrame:
-    """Return a row per user and learner, ensembles among them, and the columns of members.
-
-    Of the learners' models those in `files` only, if these are given.
-    """
-    models = run.read(MODELS) if files is None else run.read_files(MODELS, files)
+def all_models(run: Run) -> DataFrame:
+    """Return a row per user and learner, ensembles among them, and the columns of members."""
+    models = run.read(MODELS)
     kinds = {column.name: column.type for column in ENSEMBLE_MODELS.columns}
     for name in MEMBERS:
         models = models.withColumn(name, F.lit(None).cast(kinds[name]))
@@ -36,10 +33,31 @@ def all_models(run: Run, files: Sequence[str] | None = None) -> DataFrame:
 
 def model_files(run: Run) -> DataFrame:
     """Return the files of all models, ensembles among them, for workers to read."""
+    return whole_files(run.spark, [run.path(table) for table in _checked_tables(run)])
+
+
+def model_files_of_waves(run: Run) -> Callable[[Sequence[int]], DataFrame]:
+    """Return a function from buckets to the files that have their users' models, and others'.
+
+    Whatever is a user's and an ensemble's may be in any file.
+    """
+    others = [run.path(table) for table in _checked_tables(run) if table != MODELS.table]
+    waves: list[dict[str, Any]] = (run.record("train") or {})["facts"]["waves"]
+
+    def files(buckets: Sequence[int]) -> DataFrame:
+        own = [run.path(f"{MODELS.table}/{name}") for wave in waves for name in wave["files"]
+               if not set(buckets).isdisjoint(wave["buckets"])]  # fmt: skip
+        return whole_files(run.spark, [*own, *others])
+
+    return files
+
+
+def _checked_tables(run: Run) -> list[str]:
+    """Return the names of the tables with models; they are whole and as recorded."""
     tables = [MODELS, ENSEMBLE_MODELS] if _recorded_ensembles(run) else [MODELS]
     for table in tables:
-        run.read(table)  # whole and as recorded
-    return whole_files(run.spark, [run.path(table.table) for table in tables])
+        run.read(table)
+    return [table.table for table in tables]
 
 
 def model_labels(run: Run) -> list[str]:

@@ -16,37 +16,31 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
-from spark_rank.data.blocks import training_part
 from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
-from spark_rank.data.tables import (
-    BLOCKS,
-    ITEMS,
-    MODELS,
-    RECOMMENDATIONS,
-    TITLES,
-)
+from spark_rank.data.tables import BLOCKS, ITEMS, RECOMMENDATIONS, TITLES
+from spark_rank.engine.item_counts import item_counts
+from spark_rank.engine.joining import PIECES_DDL, Asked, model_pieces
 from spark_rank.engine.learning import FAILED
 from spark_rank.engine.recommending import (
-    WANTED_COLUMNS,
+    PLACES_DDL,
     RecommendJob,
     facts_as_bytes,
-    recommend_batches,
+    places_of_sources,
+    recommend_pieces,
 )
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.tables_of_workers import WorkerTable, parted_table
 from spark_rank.engine.waves import Wave, write_in_waves
+from spark_rank.engine.worker_files import CONTENT
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, model_labels, status_of
+from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
 from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
 
 _EXAMPLES = 3  # ids named of those that are no items
-
-Row = dict[str, Any]
 
 
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -54,8 +48,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings = config.recommend
     label = asked_learner(settings, run)
     job = recommend_job(settings, label, spark, run)
-    blocks = run.read(BLOCKS)
-    items = item_facts(settings, run, blocks)
+    items = item_facts(settings, run)
     candidates = pc.sum(items.column("candidate")).as_py() or 0
     if candidates == 0:
         raise ConfigError(
@@ -64,26 +57,30 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         )
     facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
     shared = spark.sparkContext.broadcast(facts_as_bytes(facts))
-    run.read(MODELS)  # whole and as recorded; waves read their own files
-    trained: list[Row] = (run.record("train") or {})["facts"]["waves"]
+    models, blocks = model_files_of_waves(run), run.read_whole(BLOCKS)
+    users_at_once = int(str(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
+
+    wanted = asked_models(run, label)
 
     def listed(wave: Wave) -> WorkerTable:
-        files = [name for part in trained for name in part["files"]
-                 if not set(wave.buckets).isdisjoint(part["buckets"])]  # fmt: skip
-        models = scoring_models(all_models(run, files), label, run)
-        lists = partial(recommend_batches, job=job, facts=shared)
-        wanted = wanted_columns(models, blocks, wave)
-        return parted_table(wanted, lists, RECOMMENDATIONS, "bucket", wave.buckets)
+        asked = dataclasses.replace(wanted, buckets=wave.buckets)
+        lists = partial(recommend_pieces, asked=asked, users=users_at_once, job=job, facts=shared)
+        pieces = brought_together(models(wave.buckets), blocks, asked)
+        return parted_table(pieces, lists, RECOMMENDATIONS, "bucket", wave.buckets)
 
-    plan = [tuple(part["buckets"]) for part in trained]
-    users: int = (run.record("prepare") or {})["tables"][BLOCKS.table]
-    waves = write_in_waves(run, RECOMMENDATIONS, plan, listed, users, partition_by=("bucket",))
+    plan = [tuple(part["buckets"]) for part in (run.record("train") or {})["facts"]["waves"]]
+    prepared = run.record("prepare") or {}
+    users: int = prepared["tables"][BLOCKS.table]
+    waves = write_in_waves(
+        run, RECOMMENDATIONS, plan, listed, users, partition_by=("bucket",),
+        users_a_task=users / prepared["settings"]["buckets"],
+    )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, nothing.coalesce(1))
-    found = _facts(run.written(RECOMMENDATIONS))
+    found = _facts(run.written_whole(RECOMMENDATIONS))
     return StageResult(
         f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
         f"{len(items):,} items",
@@ -93,12 +90,22 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def wanted_columns(models: DataFrame, blocks: DataFrame, wave: Wave) -> DataFrame:
-    """Bring models and blocks of a wave together, a task per bucket as in training."""
-    seen = blocks.where(F.col("bucket").isin(*wave.buckets)).select("user_id", "items", "bucket")
-    wanted = models.join(seen, "user_id").select(*WANTED_COLUMNS)
-    place = F.col("bucket") - min(wave.buckets)
-    return wanted.repartitionById(max(wave.buckets) - min(wave.buckets) + 1, place)
+def brought_together(models: DataFrame, blocks: DataFrame, asked: Asked) -> DataFrame:
+    """Return what `users_with_models` takes, a task per bucket as in training.
+
+    Takes whole files of models, and of blocks with their buckets.
+    """
+    pieces = models.select(CONTENT).mapInArrow(partial(model_pieces, asked=asked), PIECES_DDL)
+    files = blocks.where(F.col("bucket").isin(*asked.buckets)).select("bucket", "path", CONTENT)
+    first = min(asked.buckets)
+    place = F.col("bucket") - first
+    return pieces.unionByName(files).repartitionById(max(asked.buckets) - first + 1, place)
+
+
+def asked_models(run: Run, label: str) -> Asked:
+    """Return whose models make lists: where the learner failed, it is the item offset's."""
+    failed = any(status.startswith(FAILED) for status in status_of(run, label))
+    return Asked(label, ITEM_OFFSET if failed else None)
 
 
 def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
@@ -123,40 +130,27 @@ def recommend_job(
     )  # fmt: skip
 
 
-def scoring_models(models: DataFrame, label: str, run: Run) -> DataFrame:
-    """Return one model for every user in `models`: if it failed, that of the item offset."""
-    columns = ("user_id", "status", "reason", *SCORING_COLUMNS)
-    own = models.where(F.col("learner") == label).select(*columns)
-    counts = status_of(run, label)
-    if not any(status.startswith(FAILED) for status in counts):
-        return own
-    failures = own.where(F.col("status") == FAILED).select("user_id", "status", "reason")
-    offsets = models.where((F.col("learner") == ITEM_OFFSET) & (F.col("status") != FAILED))
-    replaced = failures.join(offsets.select("user_id", *SCORING_COLUMNS), "user_id", "left")
-    # without any model the offset alone is what there is
-    whole = replaced.withColumn("offset_weight", F.coalesce("offset_weight", F.lit(1.0)))
-    return own.where(F.col("status") != FAILED).unionByName(whole.select(*columns))
-
-
-def item_facts(settings: RecommendConfig, run: Run, blocks: DataFrame) -> pa.Table:
+def item_facts(settings: RecommendConfig, run: Run) -> pa.Table:
     """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
-    counted = training_part(blocks).groupBy("item").agg(F.count("*").alias("n"))
-    items = run.read(ITEMS).select("item", "item_id").join(counted, "item", "left")
+    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
+    counts = item_counts(run.read_whole(BLOCKS)).toArrow()
+    places = pc.index_in(items.column("item"), counts.column("item"))
+    n_ratings = counts.column("n_train").take(places).fill_null(0).cast(pa.int32())
+    table = items.append_column("title", _titles(items, run)).append_column("n_ratings", n_ratings)
+    candidates = _candidates(table, settings, run)
     if (run.record("prepare") or {})["settings"]["filters"]:
         # who rated an item that a filter dropped is not known any more
-        occurring = blocks.select(F.explode("items").alias("item")).distinct()
-        items = items.join(occurring.withColumn("kept", F.lit(True)), "item", "left")
-    else:
-        items = items.withColumn("kept", F.lit(True))
-    if run.has(TITLES):
-        items = items.join(run.read(TITLES).select("item_id", "title"), "item_id", "left")
-    else:
-        items = items.withColumn("title", F.lit(None).cast("string"))
-    n_ratings = F.coalesce("n", F.lit(0)).cast("int").alias("n_ratings")
-    kept = F.coalesce("kept", F.lit(False)).alias("kept")
-    table = items.select("item", "item_id", "title", n_ratings, kept).orderBy("item").toArrow()
-    candidates = pc.and_(_candidates(table, settings, run), table.column("kept").combine_chunks())
-    return table.drop_columns("kept").append_column("candidate", candidates)
+        candidates = pc.and_(candidates, places.is_valid().combine_chunks())
+    return table.append_column("candidate", candidates)
+
+
+def _titles(items: pa.Table, run: Run) -> pa.ChunkedArray:
+    """Return the names of items, null where none is known."""
+    if not run.has(TITLES):
+        return pa.chunked_array([pa.nulls(len(items), pa.string())])
+    titles = run.read(TITLES).select("item_id", "title").toArrow()
+    places = pc.index_in(items.column("item_id"), titles.column("item_id"))
+    return titles.column("title").take(places)
 
 
 def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Array:
@@ -238,20 +232,18 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     return settings
 
 
-def _facts(recommendations: DataFrame) -> dict[str, Any]:
+def _facts(files: DataFrame) -> dict[str, Any]:
     """Return how many users have a list, and how many places each source fills."""
-    first = (F.col("list") == "top") & (F.col("position") == 1)
-    counted = recommendations.groupBy("source", "reason").agg(
-        F.count("*").alias("places"), F.count_if(first).alias("users")
-    )
-    rows = sorted(counted.collect(), key=lambda row: (row["source"], row["reason"] or ""))
+    counted = files.select(CONTENT).mapInArrow(places_of_sources, PLACES_DDL).toArrow()
+    sums = counted.group_by(["source", "reason"]).aggregate([("places", "sum"), ("users", "sum")])
+    rows = sorted(sums.to_pylist(), key=lambda row: (row["source"], row["reason"] or ""))
     places = {
         row["source"] if row["reason"] is None else f"{row['source']}: {row['reason']}": row[
-            "places"
+            "places_sum"
         ]
         for row in rows
     }
-    return {"users": sum(row["users"] for row in rows), "places": places}
+    return {"users": sum(row["users_sum"] for row in rows), "places": places}
 
 
 STAGE = Stage(

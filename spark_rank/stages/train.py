@@ -18,7 +18,6 @@ from spark_rank.engine.tables_of_workers import (
     WorkerTable,
     a_task_a_file,
     table_from_files,
-    whole_files,
     worker_table,
 )
 from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
@@ -47,7 +46,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
     files = None
     if kept is None and learns_all(config.train):  # the files of the blocks are taken as they are
-        files = whole_files(spark, [run.path(BLOCKS.table)])
+        files = run.read_whole(BLOCKS)
 
     def learned(wave: Wave, job: LearnJob = job) -> WorkerTable:
         own = [bucket for bucket in order if bucket in wave.buckets]
@@ -64,7 +63,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(
             run, MODELS, plan, learned, users, isolating=isolating,
-            users_a_row=users / buckets if files is not None else 1.0,
+            users_a_task=users / buckets if files is not None else None,
         )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:

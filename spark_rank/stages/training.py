@@ -20,7 +20,7 @@ from spark_rank.errors import InputDataError
 from spark_rank.stages.feature_tables import distribute_files
 
 # what workers read of a block
-LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train")
+LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 
 
 def specs_of(settings: TrainConfig) -> list[LearnerSpec]:

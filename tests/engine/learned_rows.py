@@ -68,6 +68,7 @@ def learn(
             "items": pa.array([u[1] for u in USERS], pa.list_(pa.int32())),
             "ratings": pa.array([u[2] for u in USERS], pa.list_(pa.float32())),
             "n_train": pa.array([u[3] for u in USERS], pa.int32()),
+            "bucket": pa.array([u[0] + 5 for u in USERS], pa.int32()),
         }
     )
     job = LearnJob(FILES, (spec,), panel or {}, min_ratings=2, margin=1.0, limits=limits)

@@ -48,6 +48,7 @@ def blocks() -> pa.RecordBatch:
         "items": pa.array(items, pa.list_(pa.int32())),
         "ratings": pa.array(ratings, pa.list_(pa.float32())),
         "n_train": pa.array([len(own) // 2 + 1 for own in items[:6]] + [1, 3], pa.int32()),
+        "bucket": pa.array(range(8), pa.int32()),
     })  # fmt: skip
 
 

@@ -50,10 +50,11 @@ def batch(users: list[User]) -> pa.RecordBatch:
     return pa.record_batch(
         {
             "user": pa.array([u[0] for u in users], pa.int32()),
-            "user_id": pa.array([f"user {u[0]}" for u in users]),
+            "user_id": pa.array([f"user {u[0]}" for u in users], pa.string()),
             "items": pa.array([u[1] for u in users], pa.list_(pa.int32())),
             "ratings": pa.array([u[2] for u in users], pa.list_(pa.float32())),
             "n_train": pa.array([u[3] for u in users], pa.int32()),
+            "bucket": pa.array([u[0] % 4 for u in users], pa.int32()),
         }
     )
 
@@ -93,6 +94,7 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
     )
     assert row["offset_weight"] == 1.0
     assert row["dual"] is None
+    assert row["bucket"] == 3
 
 
 def test_a_stored_kernel_model_scores_without_the_package() -> None:

@@ -69,6 +69,7 @@ def learned_rows(
             "items": pa.array([list(range(N_ITEMS))], pa.list_(pa.int32())),
             "ratings": pa.array([RATINGS.tolist()], pa.list_(pa.float32())),
             "n_train": pa.array([N_TRAIN], pa.int32()),
+            "bucket": pa.array([0], pa.int32()),
         }
     )
     limits = Limits(SCALE, max_kernel_ratings=most, landmarks=10, folds=3)

@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.engine import recommending
+from spark_rank.engine.joining import MODELS_SCHEMA, WANTED_COLUMNS
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.recommending import (
     RECOMMENDATION_SCHEMA,
-    WANTED_COLUMNS,
     RecommendJob,
     facts_as_bytes,
     recommend_batches,
@@ -37,9 +35,9 @@ NO_FILE = MappedFile("none", "")
 SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
 JOB = RecommendJob(FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE), "it", 5, 2, SCALE, 1.0, 5.0)
 SCHEMA = pa.schema(
-    [arrow_schema((c,)).field(0) for name in WANTED_COLUMNS
-     for c in (*ENSEMBLE_MODELS.columns, *BLOCKS.columns) if c.name == name and name != "user_id"]
-).insert(0, pa.field("user_id", pa.string()))  # fmt: skip
+    [*(MODELS_SCHEMA.field(name) for name in WANTED_COLUMNS if name in MODELS_SCHEMA.names),
+     ("items", pa.list_(pa.int32())), ("bucket", pa.int32())]
+)  # fmt: skip
 
 
 @dataclass

@@ -117,6 +117,7 @@ def one_user(features: ItemFeatures) -> Problem:
         "items": pa.array([items], pa.list_(pa.int32())),
         "ratings": pa.array([ratings], pa.list_(pa.float32())),
         "n_train": pa.array([n_train], pa.int32()),
+        "bucket": pa.array([0], pa.int32()),
     })  # fmt: skip
     (problem,) = problems(block, features, {0: 1})
     return problem

@@ -8,6 +8,7 @@ from spark_rank.engine.session import (
     DEFAULTS,
     LOCAL_DEFAULTS,
     launch_settings,
+    names_collector,
     on_this_machine,
     overruled,
     session_settings,
@@ -55,3 +56,13 @@ def test_files_are_looked_at_from_here_whatever_the_cluster() -> None:
     assert on_this_machine(configured) == {
         "spark.master": "local[*]", "spark.hadoop.fs.s3a.endpoint": "e", "spark.driver.memory": "2g"
     }  # fmt: skip
+
+
+def test_a_jvm_is_told_of_one_collector_only(spark: SparkSession) -> None:
+    assert not names_collector("-Xss4m -XX:+UseStringDeduplication", {})
+    assert names_collector("-Xss4m -XX:+UseZGC", {})
+    assert names_collector("", {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"})
+    # the test session's is chosen by a variable, or else by the session itself
+    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    found = {bean.getName() for bean in beans.getGarbageCollectorMXBeans()}
+    assert found == {"PS MarkSweep", "PS Scavenge"}

@@ -58,6 +58,7 @@ def blocks() -> pa.RecordBatch:
             ),
             "ratings": pa.array(ratings, pa.list_(pa.float32())),
             "n_train": pa.array(n_train, pa.int32()),
+            "bucket": pa.array(np.arange(len(n_train), dtype=np.int32)),
         }
     )
 
@@ -82,7 +83,8 @@ def test_a_user_among_others_is_the_user_alone(width: int, with_prior: bool) -> 
     told: list[tuple[str, str]] = []
     (together,) = learn_batches(iter([blocks()]), job(), lambda files: shared)
     alone = [
-        learn_user(problem, spec, job(), shared.item_ids)
+        # what the block alone tells is put in at the end
+        learn_user(problem, spec, job(), shared.item_ids) | {"bucket": problem.user}
         for problem in problems(blocks(), shared, PANEL)
         for spec in SPECS
     ]

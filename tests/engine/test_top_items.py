@@ -60,11 +60,32 @@ def test_ties_keep_their_order_and_blocks_change_nothing(
 
 
 @SIGNS
-def test_many_values_are_like_few(sign: float) -> None:
-    scores = np.random.default_rng(0).normal(size=10_000).round(2)
-    best = no_items(1, 50)
+@pytest.mark.parametrize("k", [1, 7, 32, 50])
+@pytest.mark.parametrize("shape", ["normal", "rising", "falling", "alike", "gaps"])
+def test_many_values_are_like_few(sign: float, k: int, shape: str) -> None:
+    scores = np.random.default_rng(0).normal(size=5_000).round(2)
+    if shape in ("rising", "falling"):
+        scores = np.sort(scores)[:: 1 if shape == "rising" else -1].copy()
+    elif shape == "alike":
+        scores[:] = 0.5
+    elif shape == "gaps":
+        scores[np.arange(5_000) % 256 > 3] = np.nan  # nearly no lane has a value
+    best = no_items(1, k)
     add_scored(best, 0, sign, scores, 0)
-    assert found(best, 0) == naive(scores.tolist(), sign, 50)
+    assert found(best, 0) == naive(scores.tolist(), sign, k)
+
+
+@SIGNS
+def test_many_products_are_like_few(sign: float) -> None:
+    models, features, offsets = problem(7, 4, 6_000, 5, coarse=True)
+    seen = [list(range(0, 6_000, 2)), list(range(5_990)), [], [NONE]]
+    scores = exact(models, features, offsets)
+    for user, own in enumerate(seen):
+        scores[user, [i for i in own if i >= 0]] = np.nan
+    expected = [naive(row.tolist(), sign, 12) for row in scores]
+    for block in (10_000, 2_500, 700):
+        best, _ = screened(models, features, offsets, sign, 12, seen=seen, block=block)
+        assert [found(best, user) for user in range(4)] == expected
 
 
 def problem(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -118,19 +115,18 @@ def test_nothing_to_recommend_is_told(
 ) -> None:
     from spark_rank.stages.recommend import item_facts
 
-    blocks = finished.read(BLOCKS)
     missing = make_config("recommend.exclude_from=/nowhere.txt")
     with pytest.raises(ConfigError, match=r"recommend\.exclude_from: /nowhere.txt: no such file"):
-        item_facts(missing.recommend, finished, blocks)
+        item_facts(missing.recommend, finished)
     (tmp_path / "latin").write_bytes(b"caf\xe9\n")
     for path, named in ((tmp_path, "cannot be read"), (tmp_path / "latin", "not UTF-8")):
         unreadable = make_config(f"recommend.exclude_from={path}")
         with pytest.raises(ConfigError, match=rf"recommend\.exclude_from: .*{named}"):
-            item_facts(unreadable.recommend, finished, blocks)
+            item_facts(unreadable.recommend, finished)
     unknown = make_config("recommend.include=['nothing']")
     with pytest.raises(ConfigError, match=r"recommend\.include: the run has none"):
-        item_facts(unknown.recommend, finished, blocks)
-    rare = item_facts(make_config("recommend.min_ratings=1000000").recommend, finished, blocks)
+        item_facts(unknown.recommend, finished)
+    rare = item_facts(make_config("recommend.min_ratings=1000000").recommend, finished)
     assert set(rare.column("candidate").to_pylist()) == {False}
     with pytest.raises(ConfigError, match=r"recommend\.learner.*'three'.*known: mprank"):
         make_config("recommend.learner=three")
@@ -141,11 +137,9 @@ def test_ids_that_are_no_items_are_told(
 ) -> None:
     from spark_rank.stages.recommend import item_facts
 
-    blocks = finished.read(BLOCKS)
-
     def told(*sets: str) -> tuple[set[str], list[str]]:
         """Return the candidates, and what is said of the lists of ids."""
-        facts = item_facts(make_config(*sets).recommend, finished, blocks).to_pylist()
+        facts = item_facts(make_config(*sets).recommend, finished).to_pylist()
         said = capsys.readouterr().err.splitlines()
         return {row["item_id"] for row in facts if row["candidate"]}, said
 
@@ -172,35 +166,3 @@ def test_ids_that_are_no_items_are_told(
     assert said == [
         "[recommend: warning] recommend.include: 1 of 2 ids are no items of the run: 'no item'"
     ]
-
-
-def test_a_failed_model_gives_way_to_the_item_offset(spark: SparkSession) -> None:
-    from spark_rank.stages.recommend import scoring_models
-
-    def row(user: str, learner: str, status: str, **more: object) -> dict[str, object]:
-        nothing = dict.fromkeys(ENSEMBLE_MODELS.schema().names)
-        return {**nothing, "user_id": user, "learner": learner, "status": status,
-                "on_rating_scale": True, **more}  # fmt: skip
-
-    table = spark.createDataFrame(
-        [
-            row("good", "one", "learned", intercept=3.0, offset_weight=1.0, weights=[1.0]),
-            row("bad", "one", "failed", reason="numeric_failure"),
-            row("worse", "one", "failed", reason="unexpected_error"),
-            row("good", "item_offset", "learned", intercept=9.0, offset_weight=1.0),
-            row("bad", "item_offset", "learned", intercept=2.5, offset_weight=1.0),
-            row("worse", "item_offset", "failed", reason="unexpected_error"),
-        ],
-        ENSEMBLE_MODELS.schema(),
-    )
-    status = {"one": {"learned": 1, "failed: numeric_failure": 1, "failed: unexpected_error": 1}}
-    records = {"train": {"facts": {"status": status}}}
-    run: Any = SimpleNamespace(record=records.get)
-    names = ("user_id", "status", "reason", "intercept", "offset_weight", "weights")
-    rows = scoring_models(table, "one", run).select(*names).collect()
-    found = {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows}
-    assert found == {
-        ("good", "learned", None, 3.0, 1.0, (1.0,)),
-        ("bad", "failed", "numeric_failure", 2.5, 1.0, None),
-        ("worse", "failed", "unexpected_error", None, 1.0, None),
-    }
