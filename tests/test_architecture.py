@@ -53,6 +53,15 @@ def test_rooms_import_only_what_is_below_them(room: str) -> None:
             assert not broken, f"{path.relative_to(ROOT)} imports {name}"
 
 
+def test_all_work_of_workers_goes_one_way() -> None:
+    own = PACKAGE / "data" / "workers.py"
+    for path in PACKAGE.rglob("*.py"):
+        called = [node.func for node in ast.walk(ast.parse(path.read_text()))
+                  if isinstance(node, ast.Call)]  # fmt: skip
+        names = {function.attr for function in called if isinstance(function, ast.Attribute)}
+        assert ("mapInArrow" in names) == (path == own), path.relative_to(ROOT)
+
+
 def test_the_check_sees_imports(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text("def f():\n    from pyspark.sql import functions\n    import pandas as pd\n")

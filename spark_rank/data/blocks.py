@@ -19,6 +19,7 @@ from spark_rank.data.packed_blocks import (
     pack_users,
 )
 from spark_rank.data.splits import goes_by_time, split_keys
+from spark_rank.data.workers import by_workers
 
 
 def user_blocks(
@@ -36,7 +37,7 @@ def user_blocks(
     spark = ratings.sparkSession
     with_time = settings.timestamps or goes_by_time(settings)
     columns = ["user", "item", "rating", *(["timestamp"] if with_time else [])]
-    packed = ratings.select(*columns).mapInArrow(pack_users, ddl(PACKED_COLUMNS))
+    packed = by_workers(ratings.select(*columns), pack_users, ddl(PACKED_COLUMNS))
     # the users' ids travel among the packed rows: a join of its own would be another shuffle
     named = users.select("user", "user_id", F.xxhash64("user_id").alias("user_key"))
     rows = (
@@ -48,7 +49,7 @@ def user_blocks(
     job = BlockJob(
         settings, split_keys(spark, seed), spark.sparkContext.broadcast(_item_keys(items))
     )
-    return rows.mapInArrow(partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS))
+    return by_workers(rows, partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS))
 
 
 def _item_keys(items: DataFrame) -> NDArray[np.int64]:

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.batches import ragged
-from spark_rank.engine.settling import settling
-from spark_rank.engine.worker_files import decoded
+from spark_rank.engine.worker_files import CONTENT, decoded
 
 _COUNTS = (
     Column("item", "int", "dense item number"),
@@ -25,12 +25,11 @@ _ROWS = 2**13  # users whose items are held at once
 
 def item_counts(blocks: DataFrame) -> DataFrame:
     """Return ``item, n_train, n`` of every item that occurs in some whole files of blocks."""
-    parts = blocks.select("content").mapInArrow(counted, ddl(_COUNTS))
+    parts = by_workers(blocks.select(CONTENT), counted, ddl(_COUNTS))
     sums = [F.sum(name).alias(name) for name in ("n_train", "n")]
     return parts.groupBy("item").agg(*sums)
 
 
-@settling
 def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn whole files of blocks into one batch of counts. Holds as many as there are items."""
     n_train, n = np.zeros((2, 0), dtype=np.int64)

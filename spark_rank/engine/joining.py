@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.tables import ENSEMBLE_MODELS
 from spark_rank.engine.learning import FAILED
-from spark_rank.engine.settling import settling
 from spark_rank.engine.stored_models import SCORING_COLUMNS
 from spark_rank.engine.worker_files import CONTENT, decoded
 
@@ -65,7 +64,6 @@ class _Held:
     blocks: dict[str, pa.RecordBatch] = field(default_factory=dict)
 
 
-@settling
 def model_pieces(batches: Iterator[pa.RecordBatch], asked: Asked) -> Iterator[pa.RecordBatch]:
     """Turn whole files of models into pieces of the models that are asked for.
 

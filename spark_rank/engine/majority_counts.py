@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.batches import ragged
 
 _COUNTS = (Column("counts", "binary", "n × n int64"),)
@@ -32,7 +33,7 @@ def rating_majorities(blocks: DataFrame, candidates: IntArray) -> IntArray:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return count_batches(batches, row_of, n)
 
-    partial_counts = blocks.select("items", "ratings").mapInArrow(count, ddl(_COUNTS))
+    partial_counts = by_workers(blocks.select("items", "ratings"), count, ddl(_COUNTS))
     total = np.zeros((n, n), dtype=np.int64)
     for row in partial_counts.toLocalIterator():
         total += np.frombuffer(row["counts"], np.int64).reshape(n, n)

@@ -16,7 +16,6 @@ from spark_rank.data.tables import RECOMMENDATIONS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.joining import Asked, users_with_models
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.settling import settling
 from spark_rank.engine.stored_models import (
     column,
     has_ranks,
@@ -170,7 +169,6 @@ def recommend_batches(
         yield _as_rows(lists, batch, job, catalogue)
 
 
-@settling
 def places_of_sources(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn whole files of `recommendations` into counts: by source and reason places, and users."""
     for rows in decoded(batches, ("list", "position", "source", "reason"), _COUNTED_AT_ONCE):

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Contract, arrow_schema
 from spark_rank.data.filesystem import Filesystem, literal
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.worker_files import (
     CONTENT,
@@ -72,7 +73,7 @@ def parted_table(
     encodings = dict.fromkeys(map(str, values), _encoding(source.sparkSession, rest))
     named = partial(by_value, work=work, column=column)
     encode = partial(encode_tables, work=named, encodings=encodings)
-    return WorkerTable(source.mapInArrow(encode, FILES_DDL))
+    return WorkerTable(by_workers(source, encode, FILES_DDL))
 
 
 def worker_tables(source: DataFrame, work: ManyWork, contracts: Sequence[Contract]) -> WorkerTables:
@@ -80,7 +81,7 @@ def worker_tables(source: DataFrame, work: ManyWork, contracts: Sequence[Contrac
     encodings = {each.table: _encoding(source.sparkSession, each) for each in contracts}
     encode = partial(encode_tables, work=work, encodings=encodings)
     return WorkerTables(
-        source.mapInArrow(encode, FILES_DDL), {each.table: each for each in contracts}
+        by_workers(source, encode, FILES_DDL), {each.table: each for each in contracts}
     )
 
 

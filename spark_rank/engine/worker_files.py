@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from spark_rank.data.contracts import VERSION_COLUMN
-from spark_rank.engine.settling import settling
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 # makes batches of several tables, each with the name of its own
@@ -47,7 +46,6 @@ class Encoding:
     told: Mapping[str, str]
 
 
-@settling
 def encode_tables(
     batches: Iterator[pa.RecordBatch],
     work: ManyWork,

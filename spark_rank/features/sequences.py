@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.filesystem import literal
+from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
 from spark_rank.features.files import MappedFile, publish_array, verified
 
@@ -173,7 +174,7 @@ def write_sequence(table: DataFrame, facts: SequenceFacts, folder: Path) -> Sequ
     tasks = -(-facts.n_examples // _EXAMPLES_PER_PART)
     placed = table.repartitionByRange(tasks, *order).sortWithinPartitions(*order)
     done = 0
-    for row in placed.mapInArrow(_pack, ddl(_PACKED)).toLocalIterator():
+    for row in by_workers(placed, _pack, ddl(_PACKED)).toLocalIterator():
         stop = done + row["n"]
         features[done:stop] = np.frombuffer(row["features"]).reshape(-1, facts.width)
         ranks[done:stop] = np.frombuffer(row["ranks"], np.int64)

@@ -21,6 +21,7 @@ from spark_rank.data.tables import (
     ENSEMBLE_METRICS,
     ENSEMBLE_MODELS,
 )
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.ensembles import CURVE_ROUNDS, split_members
 from spark_rank.engine.known import Known
 from spark_rank.engine.member_parts import KEY
@@ -99,7 +100,7 @@ def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -
     reducers = spark.sparkContext.defaultParallelism
     placed = member_sums(spark, job, groups).repartition(reducers, *KEY)
     ordered = placed.sortWithinPartitions(*KEY)
-    return ordered.mapInArrow(partial(sequence_results, job=job), RESULT_DDL)
+    return by_workers(ordered, partial(sequence_results, job=job), RESULT_DDL)
 
 
 def member_sums(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
@@ -114,7 +115,7 @@ def member_sums(spark: SparkSession, job: SequenceJob, groups: int | None) -> Da
         for first, last in split_members(spec.params["n_members"], wanted)
     ]
     tasks = spark.range(0, len(work), 1, len(work))
-    return tasks.mapInArrow(partial(sequence_parts, job=job, work=work), PART_DDL)
+    return by_workers(tasks, partial(sequence_parts, job=job, work=work), PART_DDL)
 
 
 def _spec(entry: EnsembleLearnerConfig, view: View, known: Known, seed: int) -> SequenceSpec:
@@ -136,7 +137,7 @@ def _rivals(spark: SparkSession, job: SequenceJob) -> dict[str, list[Row]]:
     work = [(trial, name) for trial in range(len(job.trials)) for name in RIVALS]
     tasks = spark.range(0, len(work), 1, len(work))
     learn = partial(rival_results, job=job, work=work, view=job.specs[0].view)
-    rows = tasks.mapInArrow(learn, RIVAL_DDL).toArrow().to_pylist()
+    rows = by_workers(tasks, learn, RIVAL_DDL).toArrow().to_pylist()
     return _outcomes(job, rows, RIVALS)
 
 

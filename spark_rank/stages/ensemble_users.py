@@ -12,6 +12,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.ensemble_learning import (
     USER_PART_DDL,
@@ -70,15 +71,17 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
 def ensemble_models(blocks: DataFrame, job: LearnJob, groups: int, tasks: int) -> DataFrame:
     """Return rows of `ensemble_models`, the same whatever the number of groups and tasks."""
     if groups == 1:
-        return blocks.mapInArrow(partial(ensemble_batches, job=job), _MODELS_DDL)
+        return by_workers(blocks, partial(ensemble_batches, job=job), _MODELS_DDL)
     # every group reads the blocks anew: they are small, and need not be shuffled
     parts = [
-        blocks.mapInArrow(partial(part_batches, job=job, group=group, groups=groups), USER_PART_DDL)
+        by_workers(
+            blocks, partial(part_batches, job=job, group=group, groups=groups), USER_PART_DDL
+        )
         for group in range(groups)
     ]
     together = reduce(DataFrame.unionByName, parts).repartition(tasks, "problem")
     placed = together.sortWithinPartitions("problem", "learner", "first_member")
-    return placed.mapInArrow(partial(combine_batches, job=job), _MODELS_DDL)
+    return by_workers(placed, partial(combine_batches, job=job), _MODELS_DDL)
 
 
 def spec_of(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:

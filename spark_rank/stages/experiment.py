@@ -16,6 +16,7 @@ from spark_rank.config import Config
 from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract, arrow_schema, ddl
 from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.experimenting import (
     PLACED_COLUMNS,
     RatingSetFiles,
@@ -165,7 +166,7 @@ def _run(spark: SparkSession, job: UnitJob) -> pa.Table:
     """Return all units' results, in the order of the units."""
     tasks = min(len(job.units), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, len(job.units), 1, max(tasks, 1))
-    placed = numbers.mapInArrow(partial(run_units, job=job), ddl(PLACED_COLUMNS))
+    placed = by_workers(numbers, partial(run_units, job=job), ddl(PLACED_COLUMNS))
     rows = placed.toArrow().sort_by([("unit", "ascending"), ("place", "ascending")])
     return rows.drop_columns(["place"])
 

@@ -20,6 +20,7 @@ from spark_rank.data.merging import (
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
+from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
 
 # of the input to a bucket: of plain text a million ratings or less, of packed text ten times that
@@ -40,7 +41,9 @@ def bucket_count(files: list[FileInfo]) -> int:
 def cut(checked: DataFrame, buckets: int) -> DataFrame:
     """Return the pieces and tallies of judged rows."""
     names = ("user_id", "item_id", "rating", "timestamp", "reason")
-    return checked.select(*names).mapInArrow(partial(cut_rows, buckets=buckets), ddl(PIECE_COLUMNS))
+    return by_workers(
+        checked.select(*names), partial(cut_rows, buckets=buckets), ddl(PIECE_COLUMNS)
+    )
 
 
 def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
@@ -65,7 +68,7 @@ class Pieces:
     def user_ids(self) -> DataFrame:
         """Return the different user ids, found bucket by bucket."""
         packed = self.rows.select("bucket", "users").repartitionById(self.buckets, "bucket")
-        return packed.select("users").mapInArrow(distinct_users, ddl(ID_COLUMNS))
+        return by_workers(packed.select("users"), distinct_users, ddl(ID_COLUMNS))
 
     def item_ids(self) -> DataFrame:
         """Return the item ids of all pieces, with the piece and the place in it."""
@@ -73,7 +76,7 @@ class Pieces:
 
     def ratings_as_given(self) -> DataFrame:
         """Return the column `rating`, with what is repeated."""
-        return self.rows.select("ratings").mapInArrow(unpacked_ratings, "rating double")
+        return by_workers(self.rows.select("ratings"), unpacked_ratings, "rating double")
 
     def merged(
         self, users: DataFrame, items: DataFrame, policy: str, *, repeated: bool = False
@@ -87,13 +90,12 @@ class Pieces:
         item_numbers = places.groupBy("chunk", "bucket").agg(
             F.transform(listed, lambda entry: entry["item"]).alias("item_numbers")
         )
-        user_numbers = users.select("user_id", "user").mapInArrow(
-            partial(pack_numbers, buckets=self.buckets), ddl(NUMBER_COLUMNS)
-        )
+        pack = partial(pack_numbers, buckets=self.buckets)
+        user_numbers = by_workers(users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
         columns = ("chunk", "bucket", "users", "user_codes", "item_codes", "ratings", "times")
         rows = self.rows.select(*columns)
         for numbers in (item_numbers, user_numbers):
             rows = rows.unionByName(numbers, allowMissingColumns=True)
         merge = partial(merge_buckets, policy=policy, repeated=repeated)
         shuffled = rows.repartitionById(self.buckets, "bucket")
-        return shuffled.mapInArrow(merge, ddl(RATING_COLUMNS))
+        return by_workers(shuffled, merge, ddl(RATING_COLUMNS))

@@ -20,6 +20,7 @@ from spark_rank.data.formats.netflix import parse_headed
 from spark_rank.data.formats.netflix_records import find_separator
 from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.quality import allowed_ratings
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_pieces import PACKED
@@ -48,7 +49,7 @@ def scan_netflix(
     while True:
         work = partial(scan_lines, job=job)
         text = _text(files, job.separator, run)
-        scanned = keep(text.mapInArrow(work, ddl(SCAN_COLUMNS)), "scanned")
+        scanned = keep(by_workers(text, work, ddl(SCAN_COLUMNS)), "scanned")
         splits = scanned.where("lines is not null").select(*_PLACE, *_FACTS).collect()
         if job.separator is not None and not _is_whole(splits, found, job.separator):
             job = replace(job, separator=None)

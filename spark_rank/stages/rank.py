@@ -12,6 +12,7 @@ from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, RANKINGS
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.preferring import MEMBERS, VOTES, RankJob, rank_batches
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
@@ -35,7 +36,7 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if settings.preference == MEMBERS:
         models = all_models(run).where(F.col("learner") == asked[0])
         candidates = candidates.join(models.select("user_id", *SCORING_COLUMNS), "user_id")
-    ranked = candidates.mapInArrow(partial(rank_batches, job=job), ddl(RANKINGS.columns))
+    ranked = by_workers(candidates, partial(rank_batches, job=job), ddl(RANKINGS.columns))
     rows = run.write(RANKINGS, ranked)
     facts = _facts(run.written(RANKINGS))
     return StageResult(

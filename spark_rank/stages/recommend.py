@@ -19,6 +19,7 @@ from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import BLOCKS, ITEMS, RECOMMENDATIONS, TITLES
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.item_counts import item_counts
 from spark_rank.engine.joining import PIECES_DDL, Asked, model_pieces
 from spark_rank.engine.learning import FAILED
@@ -95,7 +96,7 @@ def brought_together(models: DataFrame, blocks: DataFrame, asked: Asked) -> Data
 
     Takes whole files of models, and of blocks with their buckets.
     """
-    pieces = models.select(CONTENT).mapInArrow(partial(model_pieces, asked=asked), PIECES_DDL)
+    pieces = by_workers(models.select(CONTENT), partial(model_pieces, asked=asked), PIECES_DDL)
     files = blocks.where(F.col("bucket").isin(*asked.buckets)).select("bucket", "path", CONTENT)
     first = min(asked.buckets)
     place = F.col("bucket") - first
@@ -234,7 +235,7 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
 
 def _facts(files: DataFrame) -> dict[str, Any]:
     """Return how many users have a list, and how many places each source fills."""
-    counted = files.select(CONTENT).mapInArrow(places_of_sources, PLACES_DDL).toArrow()
+    counted = by_workers(files.select(CONTENT), places_of_sources, PLACES_DDL).toArrow()
     sums = counted.group_by(["source", "reason"]).aggregate([("places", "sum"), ("users", "sum")])
     rows = sorted(sums.to_pylist(), key=lambda row: (row["source"], row["reason"] or ""))
     places = {

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.data.synthetic import Population, generate_batches
 from spark_rank.data.tables import SYNTHETIC
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -62,7 +63,7 @@ def generated_ratings(config: Config, spark: SparkSession) -> DataFrame:
     )
     tasks = max(1, -(-settings.users // _USERS_PER_TASK))
     users = spark.range(0, settings.users, 1, min(tasks, 10_000))
-    return users.mapInArrow(partial(generate_batches, population=population), _SCHEMA)
+    return by_workers(users, partial(generate_batches, population=population), _SCHEMA)
 
 
 def _unfinished(run: Run, path: str) -> bool:

@@ -15,6 +15,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import BLOCKS, TUNING
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.crashes import again_with_care
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.selection import MIN_RATINGS
@@ -58,7 +59,7 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
 def _sample_errors(sample: DataFrame, job: LearnJob) -> pa.Table:
     def errors(care: bool) -> pa.Table:
         work = partial(error_batches, job=replace(job, isolated=care))
-        return sample.mapInArrow(work, ERRORS_DDL).toArrow()
+        return by_workers(sample, work, ERRORS_DDL).toArrow()
 
     return again_with_care(errors, "tune", "the sample")
 
