@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 
 from spark_rank.data.contracts import Column, Contract, arrow_schema, ddl
 from spark_rank.data.tables import BOUNDS, COMPARISON, SUMMARY
+from spark_rank.data.workers import end_quietly
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.generalization import BOUNDS_OF
 from spark_rank.engine.scoring import HIGHER_IS_BETTER, METRIC_NAMES
@@ -74,6 +75,7 @@ def distributions(packed: DataFrame, statistics: Statistics) -> dict[str, pa.Tab
     """
 
     def describe_topic(packed_topic: pa.Table) -> pa.Table:
+        end_quietly()
         return pa.Table.from_batches(
             [build_batch(topic_rows(packed_topic, statistics), arrow_schema(_RESULT))]
         )

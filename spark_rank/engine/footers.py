@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from spark_rank.data.filesystem import FileInfo, Filesystem
 from spark_rank.engine.inventory import READERS
+from spark_rank.engine.worker_files import SUMMARY_KEY
 
 # most footers are smaller; behind them stand their length and four bytes of Parquet's own
 _FOOTER = 1 << 14
@@ -31,6 +32,12 @@ def stored_range(files: Filesystem, folder: str, column: str) -> tuple[float, fl
         if statistics is not None and statistics.has_min_max
     ]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+
+
+def stored_summaries(files: Filesystem, folders: Iterable[str]) -> list[str]:
+    """Return what the footers of such files say that workers have made of their rows."""
+    told = [footer.metadata or {} for footer in _footers(files, folders)]
+    return [each[SUMMARY_KEY.encode()].decode() for each in told]
 
 
 def _footers(files: Filesystem, folders: Iterable[str]) -> list[pq.FileMetaData]:

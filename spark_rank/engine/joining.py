@@ -82,11 +82,24 @@ def model_pieces(batches: Iterator[pa.RecordBatch], asked: Asked) -> Iterator[pa
 
 
 def _piece(bucket: int, models: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a row with the models but for the columns that none of them has."""
+    there = [name for name in models.schema.names if models.column(name).null_count < len(models)]
+    models = models.select(there)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, models.schema) as writer:
         writer.write_batch(models)
     row = {"bucket": bucket, "path": None, CONTENT: sink.getvalue().to_pybytes()}
     return pa.RecordBatch.from_pylist([row], _PIECE_SCHEMA)
+
+
+def _models(piece: pa.BinaryScalar) -> pa.RecordBatch:
+    found = pa.ipc.open_stream(piece.as_buffer()).read_next_batch()
+    columns = [
+        found.column(each.name) if each.name in found.schema.names
+        else pa.nulls(len(found), each.type)
+        for each in MODELS_SCHEMA
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, schema=MODELS_SCHEMA)
 
 
 def users_with_models(
@@ -123,8 +136,7 @@ def _by_bucket(batches: Iterator[pa.RecordBatch]) -> dict[int, _Held]:
         for row, (bucket, path) in enumerate(zip(buckets, paths, strict=True)):
             own = held.setdefault(bucket, _Held())
             if path is None:
-                content = batch.column(CONTENT)[row].as_buffer()
-                own.models.append(pa.ipc.open_stream(content).read_next_batch())
+                own.models.append(_models(batch.column(CONTENT)[row]))
             else:
                 own.blocks[path] = batch.slice(row, 1)
     return held

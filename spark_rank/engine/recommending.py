@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import Column, arrow_schema, ddl
+from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import RECOMMENDATIONS
 from spark_rank.engine.batches import ragged
 from spark_rank.engine.joining import Asked, users_with_models
@@ -37,19 +38,9 @@ from spark_rank.engine.top_items import (
     product_errors,
     put_items,
 )
-from spark_rank.engine.worker_files import decoded
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 
 RECOMMENDATION_SCHEMA = arrow_schema(RECOMMENDATIONS.columns)
-_PLACES = (
-    Column("source", "string", "what scores stem from"),
-    Column("reason", "string", "why"),
-    Column("places", "bigint", "places in lists"),
-    Column("users", "bigint", "users of whom it is the first place"),
-)
-PLACES_DDL = ddl(_PLACES)
-_PLACES_SCHEMA = arrow_schema(_PLACES)
-_COUNTED_AT_ONCE = 2**16
 SOURCES = ("learned", "fallback", "item_offset", "new_item")
 _SOURCE_OF_STATUS = {"learned": 0, "approximated": 0, "fallback": 1, "failed": 2}
 _NEW_ITEM = 3
@@ -169,18 +160,14 @@ def recommend_batches(
         yield _as_rows(lists, batch, job, catalogue)
 
 
-def places_of_sources(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn whole files of `recommendations` into counts: by source and reason places, and users."""
-    for rows in decoded(batches, ("list", "position", "source", "reason"), _COUNTED_AT_ONCE):
-        first = pc.and_(pc.equal(rows.column("list"), "top"), pc.equal(rows.column("position"), 1))
-        each = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
-        table = pa.table({
-            "source": rows.column("source"), "reason": rows.column("reason"),
-            "places": each, "users": first.cast(pa.int64()),
-        })  # fmt: skip
-        sums = table.group_by(["source", "reason"]).aggregate([("places", "sum"), ("users", "sum")])
-        renamed = sums.rename_columns(_PLACES_SCHEMA.names).cast(_PLACES_SCHEMA)
-        yield from renamed.to_batches()
+def places_by_source(lists: pa.Table) -> str:
+    """Return, as JSON, how many places each source and reason fills, and users have a first one."""
+    first = pc.and_(pc.equal(lists.column("list"), "top"), pc.equal(lists.column("position"), 1))
+    counted = lists.select(["source", "reason"]).append_column("first", first.cast(pa.int64()))
+    sums = counted.group_by(["source", "reason"]).aggregate([([], "count_all"), ("first", "sum")])
+    columns = [sums.column(name).to_pylist()
+               for name in ("source", "reason", "count_all", "first_sum")]  # fmt: skip
+    return json.dumps(list(zip(*columns, strict=True)))
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:

@@ -134,13 +134,6 @@ class Run:
                  for folder in self.in_progress.folders(contract.table)]  # fmt: skip
         return reduce(DataFrame.unionByName, parts)
 
-    def written_whole(self, contract: Contract) -> DataFrame:
-        """Return the files of such a table as bytes, for workers to decode."""
-        # each folder is a table to Spark, whose partitions may be the same as another's
-        parts = [whole_files(self.spark, [folder])
-                 for folder in self.in_progress.folders(contract.table)]  # fmt: skip
-        return reduce(DataFrame.unionByName, parts)
-
     def has(self, contract: Contract) -> bool:
         """Tell whether a finished stage has written the table."""
         return contract.table in self._recorded_tables()

@@ -25,6 +25,7 @@ from spark_rank.engine.worker_files import (
     MAGIC,
     Encoding,
     ManyWork,
+    SumUp,
     Work,
     by_value,
     decode_files,
@@ -66,11 +67,20 @@ def worker_table(source: DataFrame, work: Work, contract: Contract) -> WorkerTab
 
 
 def parted_table(
-    source: DataFrame, work: Work, contract: Contract, column: str, values: Iterable[int]
+    source: DataFrame,
+    work: Work,
+    contract: Contract,
+    column: str,
+    values: Iterable[int],
+    summed_up: SumUp | None = None,
 ) -> WorkerTable:
-    """Return what `work` makes as a table to be partitioned by a column with these values."""
+    """Return what `work` makes as a table to be partitioned by a column with these values.
+
+    Every file's footer tells what `summed_up` makes of its rows (`footers.stored_summaries`).
+    """
     rest = replace(contract, columns=tuple(c for c in contract.columns if c.name != column))
-    encodings = dict.fromkeys(map(str, values), _encoding(source.sparkSession, rest))
+    encoding = replace(_encoding(source.sparkSession, rest), summed_up=summed_up)
+    encodings = dict.fromkeys(map(str, values), encoding)
     named = partial(by_value, work=work, column=column)
     encode = partial(encode_tables, work=named, encodings=encodings)
     return WorkerTable(by_workers(source, encode, FILES_DDL))

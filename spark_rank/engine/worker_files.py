@@ -25,6 +25,10 @@ Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 # makes batches of several tables, each with the name of its own
 ManyWork = Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[str, pa.RecordBatch]]]
 
+SumUp = Callable[[pa.Table], str]
+
+# of what a footer tells of the file's rows
+SUMMARY_KEY = "spark_rank.summary"
 FILES_DDL = "table string, file binary"
 CONTENT = "content"
 # the last bytes of every Parquet file, which Spark puts behind what it is given
@@ -37,13 +41,17 @@ _NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a table becomes Parquet: columns before the version, codec, what the footer tells."""
+    """How a table becomes Parquet: columns before the version, codec, what the footer tells.
+
+    With `summed_up` it also tells what that makes of the file's rows.
+    """
 
     schema: pa.Schema
     version: int
     codec: str
     dictionaries: tuple[str, ...]
     told: Mapping[str, str]
+    summed_up: SumUp | None = None
 
 
 def encode_tables(
@@ -152,6 +160,8 @@ def encoded(table: pa.Table, encoding: Encoding) -> pa.Buffer:
     ) as writer:
         writer.write_table(whole)
         writer.add_key_value_metadata(dict(encoding.told))
+        if encoding.summed_up is not None:
+            writer.add_key_value_metadata({SUMMARY_KEY: encoding.summed_up(table)})
     return sink.getvalue()
 
 

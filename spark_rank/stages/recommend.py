@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -20,14 +24,14 @@ from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import BLOCKS, ITEMS, RECOMMENDATIONS, TITLES
 from spark_rank.data.workers import by_workers
+from spark_rank.engine.footers import stored_summaries
 from spark_rank.engine.item_counts import item_counts
 from spark_rank.engine.joining import PIECES_DDL, Asked, model_pieces
 from spark_rank.engine.learning import FAILED
 from spark_rank.engine.recommending import (
-    PLACES_DDL,
     RecommendJob,
     facts_as_bytes,
-    places_of_sources,
+    places_by_source,
     recommend_pieces,
 )
 from spark_rank.engine.stage import Stage, StageResult
@@ -67,7 +71,8 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         asked = dataclasses.replace(wanted, buckets=wave.buckets)
         lists = partial(recommend_pieces, asked=asked, users=users_at_once, job=job, facts=shared)
         pieces = brought_together(models(wave.buckets), blocks, asked)
-        return parted_table(pieces, lists, RECOMMENDATIONS, "bucket", wave.buckets)
+        return parted_table(pieces, lists, RECOMMENDATIONS, "bucket", wave.buckets,
+                            places_by_source)  # fmt: skip
 
     plan = [tuple(part["buckets"]) for part in (run.record("train") or {})["facts"]["waves"]]
     prepared = run.record("prepare") or {}
@@ -77,11 +82,12 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         users_a_task=users / prepared["settings"]["buckets"],
     )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
+    summaries = stored_summaries(run.files, [wave.folder for wave in waves])
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, nothing.coalesce(1))
-    found = _facts(run.written_whole(RECOMMENDATIONS))
+    found = _facts(summaries)
     return StageResult(
         f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
         f"{len(items):,} items",
@@ -233,18 +239,17 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     return settings
 
 
-def _facts(files: DataFrame) -> dict[str, Any]:
+def _facts(summaries: Sequence[str]) -> dict[str, Any]:
     """Return how many users have a list, and how many places each source fills."""
-    counted = by_workers(files.select(CONTENT), places_of_sources, PLACES_DDL).toArrow()
-    sums = counted.group_by(["source", "reason"]).aggregate([("places", "sum"), ("users", "sum")])
-    rows = sorted(sums.to_pylist(), key=lambda row: (row["source"], row["reason"] or ""))
-    places = {
-        row["source"] if row["reason"] is None else f"{row['source']}: {row['reason']}": row[
-            "places_sum"
-        ]
-        for row in rows
-    }
-    return {"users": sum(row["users_sum"] for row in rows), "places": places}
+    places: Counter[tuple[str, str | None]] = Counter()
+    users = 0
+    for source, reason, count, first in chain.from_iterable(map(json.loads, summaries)):
+        places[source, reason] += count
+        users += first
+    in_order = sorted(places, key=lambda pair: (pair[0], pair[1] or ""))
+    named = {source if reason is None else f"{source}: {reason}": places[source, reason]
+             for source, reason in in_order}  # fmt: skip
+    return {"users": users, "places": named}
 
 
 STAGE = Stage(
