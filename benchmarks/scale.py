@@ -62,6 +62,8 @@ PANEL = FeaturesConfig(kind="panel", panel_size=300)
 GAMMA = 0.002
 TOP = 10
 TOGETHER = 118  # users whose products are 8 MB
+# enough ratings that the JVM compiles what it would compile in the middle of what is measured
+WARM_UP = 1_000_000
 LEARNERS = {
     "linear": LearnerConfig("mprank", "linear", params={"C": 0.1}),
     "rbf": LearnerConfig("mprank", "rbf", params={"C": 30.0, "kernel": "rbf", "gamma": GAMMA}),
@@ -243,8 +245,8 @@ def against_als(run: Run) -> None:
 def lists_against_bare(run: Run, config: Config) -> None:
     print("  lists of ten unseen items for every user")
     bare = bare_lists(run)
-    for bottom in (0, config.recommend.bottom):
-        other = branch(run, f"bottom-{bottom}", "features", "train")
+    for turn, bottom in enumerate((0, config.recommend.bottom, 0)):
+        other = branch(run, f"lists-{turn}", "features", "train")
         asked = replace(config, recommend=RecommendConfig(top=TOP, bottom=bottom))
         watch = stage("recommend", asked, other)
         print(
@@ -286,7 +288,7 @@ def bare_top(work: tuple[str, str, str]) -> float:
 
 
 def warm_up(spark: SparkSession, folder: str) -> None:
-    run = ingested(spark, 20_000, folder)
+    run = ingested(spark, WARM_UP, folder)
     run_stage(STAGES["prepare"], Config(), spark, run)
     for compare in (lambda run: against_bare(run, "linear"), against_als):
         compare(run)

@@ -60,6 +60,7 @@ def test_all_work_of_workers_goes_one_way() -> None:
                   if isinstance(node, ast.Call)]  # fmt: skip
         names = {function.attr for function in called if isinstance(function, ast.Attribute)}
         assert ("mapInArrow" in names) == (path == own), path.relative_to(ROOT)
+        assert not names & {"applyInArrow", "applyInPandas", "mapInPandas"}, path.relative_to(ROOT)
 
 
 def test_the_check_sees_imports(tmp_path: Path) -> None:

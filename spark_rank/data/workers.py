@@ -24,12 +24,12 @@ def by_workers(frame: DataFrame, work: Work, schema: str) -> DataFrame:
 
 def at_work(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
     """Yield what `work` makes of the batches, as a good guest in Spark's worker."""
-    end_quietly()
+    _end_quietly()
     yield from work(batches)
     _settle()
 
 
-def end_quietly() -> None:
+def _end_quietly() -> None:
     """Let a worker that Spark has hung up on end without a word.
 
     Of a local socket that is closed, as after an idle minute or when the session ends, Python would

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pyspark.sql import DataFrame
 
 from spark_rank.data.contracts import Column, Contract, arrow_schema, ddl
 from spark_rank.data.tables import BOUNDS, COMPARISON, SUMMARY
-from spark_rank.data.workers import end_quietly
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.generalization import BOUNDS_OF
 from spark_rank.engine.scoring import HIGHER_IS_BETTER, METRIC_NAMES
@@ -73,22 +74,37 @@ def distributions(packed: DataFrame, statistics: Statistics) -> dict[str, pa.Tab
 
     `packed` has what every task has packed of the metrics.
     """
-
-    def describe_topic(packed_topic: pa.Table) -> pa.Table:
-        end_quietly()
-        return pa.Table.from_batches(
-            [build_batch(topic_rows(packed_topic, statistics), arrow_schema(_RESULT))]
-        )
-
     # asked for by number: adaptive execution would make small partitions one, costly as they are
     partitions = min(len(_TOPICS), 2 * packed.sparkSession.sparkContext.defaultParallelism)
-    described = (
-        packed.repartition(partitions, "topic")
-        .groupBy("topic")
-        .applyInArrow(describe_topic, ddl(_RESULT))
-        .toArrow()
-    )
+    placed = packed.repartition(partitions, "topic").sortWithinPartitions("topic")
+    describe = partial(described_topics, statistics=statistics)
+    described = by_workers(placed, describe, ddl(_RESULT)).toArrow()
     return {contract.table: _rows_of(contract, described) for contract in _TABLES}
+
+
+def described_topics(
+    batches: Iterator[pa.RecordBatch], statistics: Statistics
+) -> Iterator[pa.RecordBatch]:
+    """Turn packed rows, all of a topic one after the other, into the rows of the tables."""
+    for packed in _by_topic(batches):
+        yield build_batch(topic_rows(packed, statistics), arrow_schema(_RESULT))
+
+
+def _by_topic(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of every topic, of which one at a time is held."""
+    held: list[pa.RecordBatch] = []
+    current = None
+    for batch in batches:
+        topics = batch.column("topic").to_pylist()
+        for topic, places in groupby(range(len(topics)), key=topics.__getitem__):
+            if held and topic != current:
+                yield pa.Table.from_batches(held)
+                held = []
+            own = list(places)
+            held.append(batch.slice(own[0], len(own)))
+            current = topic
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 class Packer:

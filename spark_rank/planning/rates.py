@@ -48,7 +48,7 @@ RATES: dict[str, Rate] = {
     "rank": Rate(1.0e-4, "a user", _PLAN),
     "rank rating": Rate(1.5e-5, "a held-out rating", _PLAN),
     "aggregate": Rate(2.0e-7, "a rating", _PLAN),
-    "recommend": Rate(1.3e-4, "a user", _RECOMMEND),
+    "recommend": Rate(4.0e-5, "a user", _SCALE),
     "recommend score": Rate(2.5e-11, "a user, item and feature, linear models", _RECOMMEND),
     "recommend kernel": Rate(1.0e-10, "a user, item, training rating and feature", _RECOMMEND),
     "choice": Rate(2.5e-4, "a grid with values of C for one user, leave-pair-out", _CHOICE),
