@@ -25,7 +25,7 @@ IntArray = NDArray[np.int64]
 
 TOP, BOTTOM = 1.0, -1.0
 NONE = -1
-_CHUNK, _FEW, _LANES = 128, 16, 128
+_CHUNK, _FEW, _LANES = 128, 16, 256
 _UNIT = 2.0**-24  # of float32; that of float64 is its square, and smaller still
 _TINY = 2.0**-126
 _SAFE = 1e30
@@ -183,8 +183,8 @@ def _candidates(
 def _floor(values: Values, flip: Any, k: int) -> Any:
     """Return a number that the k-th greatest signed value is not less than.
 
-    It is the k-th greatest of the maxima of every 512th value, which are found many at a time, and
-    is near: without it the first values of all would have to be looked at one by one.
+    It is the k-th greatest of 256 maxima, each of every 256th value, which are found many at a time,
+    and is near: without it most of the first values would have to be looked at one by one.
     """
     greatest = np.full(k, -np.inf, values.dtype)
     if values.shape[0] < 8 * _LANES or k > _LANES // 8:

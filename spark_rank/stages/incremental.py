@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.data.contracts import VERSION_COLUMN
 from spark_rank.data.tables import BLOCKS, CHANGES, ITEMS, MODELS, USERS
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.runner import versions
@@ -92,13 +93,14 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
             "a run that has, or leave it out"
         )
     _check_numbers(previous, run)
-    previous.read(MODELS)  # whole and as recorded; waves read their own files
     before = target_blocks(config.train, previous.read(BLOCKS))
     rows = run.write(CHANGES, changes(before, blocks, run.read(ITEMS)).coalesce(1))
     found = run.written(CHANGES)
     counts = {(row["kind"], row["change"]): row["count"]
               for row in found.groupBy("kind", "change").count().collect()}  # fmt: skip
     reason = _why_all(config, job, previous, run)
+    if reason is None:
+        previous.read(MODELS)  # whole and as recorded; waves read their own files
     buckets = [_record(one, "prepare")["settings"]["buckets"] for one in (previous, run)]
     facts = {
         "run": config.previous,
@@ -174,6 +176,8 @@ def _why_all(config: Config, job: LearnJob, previous: Run, run: Run) -> str | No
         return "other learners or settings"
     if _versions(trained["versions"]) != _versions(versions(run.spark)):
         return "other versions of packages"
+    if previous.range_of(MODELS, VERSION_COLUMN) != (MODELS.version, MODELS.version):
+        return "its models have other columns than this version's"
     old, new = _record(previous, "features"), _record(run, "features")
     if old["facts"]["files"] != new["facts"]["files"] and _origin(old) != _origin(new):
         return "features were made anew (features.kept_from keeps those of a run)"

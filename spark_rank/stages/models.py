@@ -39,7 +39,7 @@ def model_files(run: Run) -> DataFrame:
 def model_files_of_waves(run: Run) -> Callable[[Sequence[int]], DataFrame]:
     """Return a function from buckets to the files that have their users' models, and others'.
 
-    Whatever is a user's and an ensemble's may be in any file.
+    Models of ensembles may be in any file of their table.
     """
     others = [run.path(table) for table in _checked_tables(run) if table != MODELS.table]
     waves: list[dict[str, Any]] = (run.record("train") or {})["facts"]["waves"]

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
+from spark_rank.data.tables import MODELS
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
@@ -156,6 +157,22 @@ def test_kept_models_are_not_learned_again(store: Store, first: Run, second: Run
     run = store.run(store.config("seen", *sets, day="SECOND"), ("train",), second)
     learned = {row[0] for row in rows(run, "models", "detail is distinct from 'seen'")}
     assert learned == {"u3", "newcomer"}
+
+
+def test_models_of_an_older_version_are_learned_anew(store: Store, first: Run, second: Run) -> None:
+    older = Run(store.spark, str(store.folder / "store"), "older")
+    shutil.copytree(local(first), local(older))
+    for path in (local(older) / "models").glob("*.parquet"):
+        table = pq.read_table(path, partitioning=None).drop_columns(["bucket"])
+        place = table.schema.get_field_index("schema_version")
+        version = pa.array([MODELS.version - 1] * len(table), pa.int32())
+        pq.write_table(table.set_column(place, "schema_version", version), path)
+        path.with_name(f".{path.name}.crc").unlink()
+    sets = ("previous=older", "input.dictionaries_from=first", "features.kept_from=first")
+    run = store.run(store.config("newer", *sets, day="SECOND"), ("train",), second)
+    facts = (run.record("train") or {})["facts"]["previous"]
+    assert facts["all_learned_because"] == "its models have other columns than this version's"
+    assert rows(run, "models") == rows(second, "models")
 
 
 @pytest.mark.slow
