@@ -183,8 +183,8 @@ def _candidates(
 def _floor(values: Values, flip: Any, k: int) -> Any:
     """Return a number that the k-th greatest signed value is not less than.
 
-    It is the k-th greatest of 256 maxima, each of every 256th value, which are found many at a time,
-    and is near: without it most of the first values would have to be looked at one by one.
+    It is the k-th greatest of 256 maxima, each of every 256th value, which are found many at a
+    time, and is near: without it most of the first values would have to be looked at one by one.
     """
     greatest = np.full(k, -np.inf, values.dtype)
     if values.shape[0] < 8 * _LANES or k > _LANES // 8:
