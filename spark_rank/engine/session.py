@@ -227,16 +227,21 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if settings["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    options = settings.get("spark.driver.extraJavaOptions", "")
-    if settings["spark.master"].startswith("local") and not names_collector(options, os.environ):
-        options = f"{options} {COLLECTOR}"
+    options = with_collector(settings, os.environ)
     if "log4j2.configurationFile" not in options:
         log_settings = _LOG_SETTINGS[process_log().form]
         options = f"{options} -Dlog4j2.configurationFile={log_settings.as_uri()}"
     settings["spark.driver.extraJavaOptions"] = options.strip()
 
 
-def names_collector(options: str, environment: Mapping[str, str]) -> bool:
-    """Tell whether somebody has chosen a garbage collector: a JVM told of two does not start."""
+def with_collector(settings: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """Return the JVM's options; on one machine with our collector, unless somebody has chosen one.
+
+    A JVM that is told of two does not start.
+    """
+    options = settings.get("spark.driver.extraJavaOptions", "")
     given = [options, *(environment.get(name, "") for name in _JVM_VARIABLES)]
-    return any(re.search(r"-XX:\+Use\w*GC", text) for text in given)
+    chosen = any(re.search(r"-XX:\+Use\w*GC", text) for text in given)
+    if chosen or not settings["spark.master"].startswith("local"):
+        return options
+    return f"{options} {COLLECTOR}".strip()

@@ -28,7 +28,7 @@ def test_a_worker_settles_and_its_work_is_what_it_was(spark: SparkSession) -> No
             yield pa.record_batch([pa.array([int(value)], pa.int64()) for value in told], names)
 
     made = by_workers(spark.range(0, 4, 1, 4), frozen, "process long, frozen long, pipe long")
-    rows = made.coalesce(4).collect() + made.collect()
+    rows = made.collect() + made.collect()
     assert len(rows) == 8
     assert {row["pipe"] for row in rows} == {signal.SIG_DFL}
     by_process: dict[int, list[int]] = {}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from spark_rank.engine.session import (
+    COLLECTOR,
     DEFAULTS,
     LOCAL_DEFAULTS,
     launch_settings,
-    names_collector,
     on_this_machine,
     overruled,
     session_settings,
+    with_collector,
 )
 
 
@@ -58,11 +59,12 @@ def test_files_are_looked_at_from_here_whatever_the_cluster() -> None:
     }  # fmt: skip
 
 
-def test_a_jvm_is_told_of_one_collector_only(spark: SparkSession) -> None:
-    assert not names_collector("-Xss4m -XX:+UseStringDeduplication", {})
-    assert names_collector("-Xss4m -XX:+UseZGC", {})
-    assert names_collector("", {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"})
-    # the test session's is chosen by a variable, or else by the session itself
-    beans = spark.sparkContext._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
-    found = {bean.getName() for bean in beans.getGarbageCollectorMXBeans()}
-    assert found == {"PS MarkSweep", "PS Scavenge"}
+def test_a_local_jvm_is_told_of_one_collector() -> None:
+    local, name = {"spark.master": "local[2]"}, "spark.driver.extraJavaOptions"
+    assert with_collector(local, {}) == COLLECTOR
+    assert with_collector({**local, name: "-Xss4m"}, {"HOME": "x"}) == f"-Xss4m {COLLECTOR}"
+    strings = "-XX:+UseStringDeduplication"
+    assert with_collector({**local, name: strings}, {}) == f"{strings} {COLLECTOR}"
+    assert with_collector({**local, name: "-XX:+UseZGC"}, {}) == "-XX:+UseZGC"
+    assert with_collector(local, {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}) == ""
+    assert with_collector({"spark.master": "yarn", name: "-Xss4m"}, {}) == "-Xss4m"

@@ -74,7 +74,13 @@ def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> 
     assert len(set(checked)) == 1
     record = finished.record("recommend") or {}
     assert record["tables"]["recommendations"] == checked[0]
-    assert sum(record["facts"]["places"].values()) == checked[0]
+    lists = files(finished, "recommendations")
+    counted = duckdb.sql(
+        f"""select concat_ws(': ', source, reason), count(*) from {lists} group by all"""
+    ).fetchall()
+    assert record["facts"]["places"] == dict(counted)
+    users = duckdb.sql(f"select count(distinct user_id) from {lists} where list = 'top'").fetchall()
+    assert [(record["facts"]["users"],)] == users
     assert record["facts"]["learner"] == "linear"
 
 
