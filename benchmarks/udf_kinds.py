@@ -22,7 +22,10 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config, SynthesizeConfig
 from spark_rank.config.schema import PrepareConfig
 from spark_rank.data.blocks import user_blocks
+from spark_rank.data.contracts import ddl
 from spark_rank.data.dictionaries import number_ids
+from spark_rank.data.packed_blocks import BLOCK_COLUMNS
+from spark_rank.data.workers import by_workers
 from spark_rank.engine.batches import build_batch
 from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob, learn_user
@@ -85,13 +88,14 @@ def blocks(spark: SparkSession, users: int, folder: str) -> DataFrame:
     users, items = number_ids(ratings, "u", "user"), number_ids(ratings, "i", "item")
     numbered = ratings.join(users, "u").join(items, "i")
     numbered = numbered.withColumn("rating", F.col("rating").cast("float"))
-    made = user_blocks(
+    packed, arrange = user_blocks(
         numbered.select("user", "item", "rating", "timestamp"),
         users.withColumnRenamed("u", "user_id"),
         items.withColumnRenamed("i", "item_id"),
         PrepareConfig(),
         0,
     )
+    made = by_workers(packed, arrange, ddl(BLOCK_COLUMNS))
     made.write.parquet(f"{folder}/blocks")
     return spark.read.parquet(f"{folder}/blocks")
 

@@ -105,8 +105,8 @@ BLOCKS = Contract(
     2,
     "one row per user: all ratings, the first n_train of them for training",
     (
-        Column("user", "int", "dense user number"),
-        Column("user_id", "string", "id as in the input"),
+        Column("user", "int", "dense user number", varied=True),
+        Column("user_id", "string", "id as in the input", varied=True),
         Column("items", "array<int>", "dense item numbers in presentation order"),
         Column("ratings", "array<float>", "ratings in the same order"),
         Column(
@@ -116,6 +116,18 @@ BLOCKS = Contract(
         ),
         Column("n_train", "int", "how many of them are for training"),
         Column("bucket", "int", "hash bucket of the user (partition)"),
+    ),
+)
+
+ITEM_COUNTS = Contract(
+    "item_counts",
+    1,
+    "one row per item that a block has a rating of",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number"),
+        Column("n_train", "bigint", "number of its training ratings"),
+        Column("n", "bigint", "number of all its ratings"),
     ),
 )
 
@@ -671,7 +683,7 @@ TABLES = {
     contract.table: contract
     for contract in (
         SYNTHETIC, RATINGS, USERS, ITEMS, QUARANTINE, RATING_SCALE, TITLES, GIVEN_FEATURES,
-        BLOCKS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, CHANGES, MODELS,
+        BLOCKS, ITEM_COUNTS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, CHANGES, MODELS,
         ENSEMBLE_MODELS, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
         METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE,
         RECOMMENDATIONS, THEOREMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS,

@@ -109,11 +109,12 @@ class Run:
 
         Returns the table's rows, and the folders of the others by name.
         """
+        column = made.parted_by.get(contract.table)
         places = write_tables(made, self.files, self.scratch_path("together"))
         folder = self.draft_path(contract.table)
         self.files.delete(folder)
         self.files.move(places.pop(contract.table), folder)
-        return self._put_together(contract, ()), places
+        return self._put_together(contract, () if column is None else (column,)), places
 
     def _put_together(self, contract: Contract, partition_by: tuple[str, ...]) -> int:
         """Make a table that was written one of few files; return its rows."""
@@ -171,7 +172,8 @@ class Run:
         if rows is None:
             raise ConfigError(
                 f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
-                "that makes it, or `spark-rank pipeline`"
+                "that makes it, or `spark-rank pipeline`; where these are done already, an older "
+                f"version of this package made the run{_REMEDY}"
             )
         return rows
 

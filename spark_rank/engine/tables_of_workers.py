@@ -7,10 +7,11 @@ speculative task or a killed executor leaves what it leaves of other tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,7 +28,6 @@ from spark_rank.engine.worker_files import (
     ManyWork,
     SumUp,
     Work,
-    by_value,
     decode_files,
     encode_tables,
     of_one_table,
@@ -36,77 +36,96 @@ from spark_rank.engine.worker_files import (
 # as Spark names the codecs, as pyarrow does
 _CODECS = {"uncompressed": "none", "lz4raw": "lz4", "lz4_raw": "lz4"}
 _AS_WRITTEN, _AS_KEPT = ".txt", ".parquet"
+_NOT_PARTED: Mapping[str, str] = MappingProxyType({})
+_NOT_SUMMED_UP: Mapping[str, SumUp] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class WorkerTable:
-    """Rows under a contract that workers make, as the files that hold them."""
+    """Rows under a contract that workers make, as the files that hold them.
+
+    With `parted_by` there is a folder for every value of that column.
+    """
 
     frame: DataFrame
+    parted_by: str | None = None
 
     def union(self, other: WorkerTable) -> WorkerTable:
         """Return the rows of both."""
-        return WorkerTable(self.frame.unionByName(other.frame))
+        return WorkerTable(self.frame.unionByName(other.frame), self.parted_by)
 
 
 @dataclass(frozen=True)
 class WorkerTables:
-    """Tables that workers make in one pass, by name, and the files that hold them."""
+    """Tables that workers make in one pass, by name, and the files that hold them.
+
+    `parted_by` has the column of those with a folder for every value.
+    """
 
     frame: DataFrame
     contracts: Mapping[str, Contract]
+    parted_by: Mapping[str, str]
 
 
 Made = DataFrame | WorkerTable
 
 
-def worker_table(source: DataFrame, work: Work, contract: Contract) -> WorkerTable:
-    """Return what `work` makes of the batches of `source`: the contract's columns in order."""
-    named = partial(of_one_table, work=work, name=contract.table)
-    return WorkerTable(worker_tables(source, named, [contract]).frame)
-
-
-def parted_table(
+def worker_table(
     source: DataFrame,
     work: Work,
     contract: Contract,
-    column: str,
-    values: Iterable[int],
+    parted_by: str | None = None,
     summed_up: SumUp | None = None,
 ) -> WorkerTable:
-    """Return what `work` makes as a table to be partitioned by a column with these values.
+    """Return what `work` makes of the batches of `source`: the contract's columns in order.
 
-    Every file's footer tells what `summed_up` makes of its rows (`footers.stored_summaries`).
+    The file's footers tell what `summed_up` makes of its rows (`footers.stored_summaries`).
     """
-    rest = replace(contract, columns=tuple(c for c in contract.columns if c.name != column))
-    encoding = replace(_encoding(source.sparkSession, rest), summed_up=summed_up)
-    encodings = dict.fromkeys(map(str, values), encoding)
-    named = partial(by_value, work=work, column=column)
-    encode = partial(encode_tables, work=named, encodings=encodings)
-    return WorkerTable(by_workers(source, encode, FILES_DDL))
+    name = contract.table
+    parted = {} if parted_by is None else {name: parted_by}
+    summaries = {} if summed_up is None else {name: summed_up}
+    named = partial(of_one_table, work=work, name=name)
+    made = worker_tables(source, named, [contract], parted, summaries)
+    return WorkerTable(made.frame, parted_by)
 
 
-def worker_tables(source: DataFrame, work: ManyWork, contracts: Sequence[Contract]) -> WorkerTables:
-    """Return the tables that `work` makes of the batches of `source`."""
-    encodings = {each.table: _encoding(source.sparkSession, each) for each in contracts}
+def worker_tables(
+    source: DataFrame,
+    work: ManyWork,
+    contracts: Sequence[Contract],
+    parted_by: Mapping[str, str] = _NOT_PARTED,
+    summed_up: Mapping[str, SumUp] = _NOT_SUMMED_UP,
+) -> WorkerTables:
+    """Return the tables that `work` makes of the batches of `source`, some parted or summed up."""
+    spark = source.sparkSession
+    encodings = {
+        each.table: _encoding(spark, each, parted_by.get(each.table), summed_up.get(each.table))
+        for each in contracts
+    }
     encode = partial(encode_tables, work=work, encodings=encodings)
-    return WorkerTables(
-        by_workers(source, encode, FILES_DDL), {each.table: each for each in contracts}
-    )
+    by_name = {each.table: each for each in contracts}
+    return WorkerTables(by_workers(source, encode, FILES_DDL), by_name, parted_by)
 
 
-def _encoding(spark: SparkSession, contract: Contract) -> Encoding:
+def _encoding(
+    spark: SparkSession, contract: Contract, parted_by: str | None, summed_up: SumUp | None
+) -> Encoding:
     codec = str(spark.conf.get("spark.sql.parquet.compression.codec", "snappy")).lower()
+    stored = replace(
+        contract, columns=tuple(each for each in contract.columns if each.name != parted_by)
+    )
     return Encoding(
-        arrow_schema(contract.columns),
-        contract.version,
+        arrow_schema(stored.columns),
+        stored.version,
         _CODECS.get(codec, codec),
-        tuple(column.parquet_path for column in contract.columns if not column.varied),
+        tuple(column.parquet_path for column in stored.columns if not column.varied),
         {
             # by these Spark knows its own tables, and finds the columns' comments
             "org.apache.spark.version": spark.version,
-            "org.apache.spark.sql.parquet.row.metadata": contract.schema().json(),
+            "org.apache.spark.sql.parquet.row.metadata": stored.schema().json(),
         },
+        summed_up,
+        parted_by,
     )
 
 
@@ -119,13 +138,12 @@ def write_table(
 ) -> None:
     """Write a table into a folder, in the place of what is there."""
     if isinstance(made, WorkerTable):
-        if partition_by:
-            _write_files(
-                made.frame.withColumnRenamed("table", *partition_by), folder, *partition_by
-            )
-        else:
-            _write_files(made.frame.select("file"), folder)
-        if not _name_files(files, folder) and not partition_by:
+        parts = () if made.parted_by is None else (made.parted_by,)
+        if parts != tuple(partition_by):
+            raise ValueError(f"a table by {parts} is to be written by {partition_by}")
+        _write_files(made.frame.withColumnRenamed("part", *parts) if parts else made.frame,
+                     folder, *parts)  # fmt: skip
+        if not _name_files(files, folder, folder) and not parts:
             _write_nothing(made.frame.sparkSession, contract, folder)
     else:
         contract.writer(made).partitionBy(*partition_by).parquet(folder)
@@ -133,10 +151,17 @@ def write_table(
 
 def write_tables(made: WorkerTables, files: Filesystem, folder: str) -> dict[str, str]:
     """Write tables into folders below `folder`; return where each is, by name."""
-    _write_files(made.frame, folder, "table")
-    places = {name: f"{folder}/table={name}" for name in made.contracts}
+    _write_files(made.frame, folder, "table", *(("part",) if made.parted_by else ()))
+    places = {name: f"{folder}/{name}" for name in made.contracts}
     for name, contract in made.contracts.items():
-        if not _name_files(files, places[name]):
+        column, source = made.parted_by.get(name), f"{folder}/table={name}"
+        moves = {source: places[name]}
+        if made.parted_by:  # of other tables all files are in one folder of theirs
+            own = places[name] if column is None else f"{places[name]}/{column}"
+            moves = {f"{source}/{part}": own + ("" if column is None else part.removeprefix("part"))
+                     for part in files.names(source)}  # fmt: skip
+        found = [_name_files(files, written, place) for written, place in moves.items()]
+        if not any(found):
             _write_nothing(made.frame.sparkSession, contract, places[name])
     return places
 
@@ -145,16 +170,20 @@ def _write_files(frame: DataFrame, folder: str, *partition_by: str) -> None:
     """Write every value of the column `file` as a file of its own."""
     # bytes stay what they are in a string, and the end of the line is the end of the file
     text = frame.withColumn("file", F.col("file").cast("string"))
-    writer = text.write.mode("overwrite").partitionBy(*partition_by)
+    if partition_by:
+        # Spark would sort by these alone: a task's files are to be in the order of its rows
+        text = text.sortWithinPartitions(*partition_by, "number")
+    writer = text.select(*partition_by, "file").write.mode("overwrite").partitionBy(*partition_by)
     writer.options(lineSep=MAGIC.decode(), compression="none", maxRecordsPerFile=1).text(folder)
 
 
-def _name_files(files: Filesystem, folder: str) -> bool:
-    """Give files the name of Parquet; tell whether there are any with rows."""
-    found = files.below(folder)
+def _name_files(files: Filesystem, source: str, target: str) -> bool:
+    """Bring files to a folder under the name of Parquet; tell whether there are any with rows."""
+    found, above = files.below(source), files.qualified(source)
     for info in found:
         if info.size:
-            files.move(info.path, info.path.removesuffix(_AS_WRITTEN) + _AS_KEPT)
+            path = info.path.removeprefix(above).removesuffix(_AS_WRITTEN)
+            files.move(info.path, f"{target}{path}{_AS_KEPT}")
         else:
             files.delete(info.path)  # of a job without a row
     return any(info.size for info in found)

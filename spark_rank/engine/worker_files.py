@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 
 import numpy as np
@@ -29,13 +30,16 @@ SumUp = Callable[[pa.Table], str]
 
 # of what a footer tells of the file's rows
 SUMMARY_KEY = "spark_rank.summary"
-FILES_DDL = "table string, file binary"
+# the value that a table is parted by is null for tables in one folder; numbers count a task's files
+FILES_DDL = "table string, part string, number int, file binary"
 CONTENT = "content"
 # the last bytes of every Parquet file, which Spark puts behind what it is given
 MAGIC = b"PAR1"
 # of a file before it is encoded: a worker has one in hand, and the JVM a few copies
 FILE_BYTES = 32 << 20
-_FILES_SCHEMA = pa.schema([("table", pa.string()), ("file", pa.binary())])
+_FILES_SCHEMA = pa.schema(
+    [("table", pa.string()), ("part", pa.string()), ("number", pa.int32()), ("file", pa.binary())]
+)
 _NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 
 
@@ -43,7 +47,8 @@ _NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 class Encoding:
     """How a table becomes Parquet: columns before the version, codec, what the footer tells.
 
-    With `summed_up` it also tells what that makes of the file's rows.
+    With `summed_up` it also tells what that makes of the file's rows. With `parted_by`, a column
+    that rows have beside the schema's, no file holds rows with two of its values, or the column.
     """
 
     schema: pa.Schema
@@ -52,6 +57,7 @@ class Encoding:
     dictionaries: tuple[str, ...]
     told: Mapping[str, str]
     summed_up: SumUp | None = None
+    parted_by: str | None = None
 
 
 def encode_tables(
@@ -64,13 +70,29 @@ def encode_tables(
 
     What `DataFrame.mapInArrow` calls.
     """
-    cuts = {name: Cut(file_bytes) for name in encodings}
+    cuts: dict[tuple[str, str | None], Cut] = {}
+    number = count()
     for name, batch in work(batches):
-        for table in cuts[name].add(batch):
-            yield _one_file(name, encoded(table, encodings[name]))
-    for name, cut in cuts.items():
+        for part, rows in _parts(batch, encodings[name].parted_by):
+            cut = cuts.setdefault((name, part), Cut(file_bytes))
+            for table in cut.add(rows):
+                yield _one_file(name, part, next(number), encoded(table, encodings[name]))
+    for (name, part), cut in cuts.items():
         for table in cut.rest():
-            yield _one_file(name, encoded(table, encodings[name]))
+            yield _one_file(name, part, next(number), encoded(table, encodings[name]))
+
+
+def _parts(
+    batch: pa.RecordBatch, column: str | None
+) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Yield the rows with each value of a column, which they are without then."""
+    if column is None:
+        yield None, batch
+        return
+    values, rest = batch.column(column), batch.drop_columns([column])
+    different = pc.unique(values)
+    for value in different:
+        yield str(value), rest if len(different) == 1 else rest.filter(pc.equal(values, value))
 
 
 def of_one_table(
@@ -78,19 +100,6 @@ def of_one_table(
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield what `work` makes as batches of the table of that name: a `ManyWork` with one."""
     return ((name, batch) for batch in work(batches))
-
-
-def by_value(
-    batches: Iterator[pa.RecordBatch], work: Work, column: str
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield what `work` makes, a table for every value of a column, which it is without then."""
-    for batch in work(batches):
-        values = batch.column(column)
-        rest = batch.drop_columns([column])
-        different = pc.unique(values)
-        for value in different:
-            alone = len(different) == 1
-            yield str(value), rest if alone else rest.filter(pc.equal(values, value))
 
 
 class Cut:
@@ -217,10 +226,11 @@ def _lengths(found: pa.Array) -> NDArray[np.int64]:
     return np.asarray(found.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _one_file(table: str, content: pa.Buffer) -> pa.RecordBatch:
+def _one_file(table: str, part: str | None, number: int, content: pa.Buffer) -> pa.RecordBatch:
     """Return a row with the file but for its last bytes; it is not copied."""
     size = content.size - len(MAGIC)
     assert content[size:].to_pybytes() == MAGIC
     ends = pa.py_buffer(np.array([0, size], dtype=np.int32))
-    column = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, content])
-    return pa.RecordBatch.from_arrays([pa.array([table]), column], schema=_FILES_SCHEMA)
+    file = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, content])
+    told = [pa.array([table]), pa.array([part], pa.string()), pa.array([number], pa.int32())]
+    return pa.RecordBatch.from_arrays([*told, file], schema=_FILES_SCHEMA)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
-from spark_rank.data.tables import BLOCKS, ITEMS, RATINGS, USERS
+from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
+from spark_rank.engine.footers import stored_summaries
+from spark_rank.engine.item_counts import TASK_COUNTS, item_counts, with_counts
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
+from spark_rank.engine.tables_of_workers import worker_tables
 from spark_rank.errors import InputDataError
 
 # workers get ratings by the ten thousands, packed users by their bytes; and there are enough
@@ -46,13 +52,19 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     with ExitStack() as stack:
         for name, value in _READING.items():
             stack.enter_context(runtime_setting(spark, name, value))
-        blocks = user_blocks(ratings, users, items, settings, config.seed)
-        written = run.write(BLOCKS, blocks, partition_by=("bucket",))
-    sizes = _sizes(run.written(BLOCKS))
+        packed, arrange = user_blocks(ratings, users, items, settings, config.seed)
+        made = worker_tables(
+            packed, partial(with_counts, arrange=arrange), [BLOCKS, TASK_COUNTS],
+            {BLOCKS.table: "bucket"}, {BLOCKS.table: block_sizes},
+        )  # fmt: skip
+        written, places = run.write_with(BLOCKS, made)
+    of_tasks = spark.read.schema(TASK_COUNTS.schema()).parquet(places[TASK_COUNTS.table])
+    counted = run.write(ITEM_COUNTS, item_counts(of_tasks, items))
+    sizes = _sizes(stored_summaries(run.files, [run.draft_path(BLOCKS.table)]))
     return StageResult(
         f"{written:,} users: {sizes['train_ratings']:,} ratings to learn from, "
         f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
-        {"blocks": written},
+        {BLOCKS.table: written, ITEM_COUNTS.table: counted},
         {
             **sizes,
             "filters": [step.facts() for step in steps],
@@ -82,17 +94,23 @@ def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
         )
 
 
-def _sizes(blocks: DataFrame) -> dict[str, int]:
-    size = F.size("ratings")
-    train, total, most, without = blocks.agg(
-        F.sum("n_train"), F.sum(size), F.max(size), F.count_if(F.col("n_train") == size)
-    ).head() or (0, 0, 0, 0)
-    return {
+def block_sizes(blocks: pa.Table) -> str:
+    """Return, as JSON, the facts about the sizes of some blocks."""
+    n_train, sizes = blocks.column("n_train"), pc.list_value_length(blocks.column("items"))
+    train, total = pc.sum(n_train).as_py(), pc.sum(sizes).as_py()
+    return json.dumps({
         "train_ratings": train,
         "test_ratings": total - train,
-        "most_ratings_of_a_user": most,
-        "users_with_nothing_held_out": without,
-    }
+        "most_ratings_of_a_user": pc.max(sizes).as_py(),
+        "users_with_nothing_held_out": pc.sum(pc.equal(n_train, sizes)).as_py(),
+    })  # fmt: skip
+
+
+def _sizes(summaries: Sequence[str]) -> dict[str, int]:
+    """Return the facts about all blocks of those about the blocks of every file."""
+    found = [json.loads(summary) for summary in summaries]
+    most = "most_ratings_of_a_user"
+    return {name: (max if name == most else sum)(part[name] for part in found) for name in found[0]}
 
 
 def _in_words(settings: PrepareConfig, steps: Sequence[FilterStep]) -> str:

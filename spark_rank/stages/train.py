@@ -63,7 +63,7 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(
             run, MODELS, plan, learned, users, isolating=isolating,
-            users_a_task=users / buckets if files is not None else None,
+            users_a_task=None if files is None else users / len(files.inputFiles()),
         )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:

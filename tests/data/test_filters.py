@@ -12,7 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.data.blocks import user_blocks
+from spark_rank.data.contracts import ddl
 from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
+from spark_rank.data.packed_blocks import BLOCK_COLUMNS
+from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
 
 SCHEMA = "user int, item int, rating float, timestamp bigint"
@@ -169,6 +172,8 @@ def test_what_is_filtered_out_changes_no_other_block(spark: SparkSession, keep: 
         ids = spark.createDataFrame(
             [(i, f"i{i}") for i in range(items)], "item int, item_id string"
         )
-        return sorted(tuple(row) for row in user_blocks(left, named, ids, settings, 0).collect())
+        packed, arrange = user_blocks(left, named, ids, settings, 0)
+        blocks = by_workers(packed, arrange, ddl(BLOCK_COLUMNS))
+        return sorted(tuple(row) for row in blocks.collect())
 
     assert made(old + new, USERS + 20, ITEMS + 20) == made(old, USERS, ITEMS)

@@ -21,9 +21,9 @@ from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Column, Contract, arrow_schema
 from spark_rank.data.filesystem import Filesystem
+from spark_rank.engine.footers import stored_summaries
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.tables_of_workers import (
-    parted_table,
     table_from_files,
     tables_from_files,
     whole_files,
@@ -37,6 +37,7 @@ from spark_rank.engine.worker_files import (
     Cut,
     Encoding,
     ManyWork,
+    SumUp,
     Work,
     decoded,
     encode_tables,
@@ -219,21 +220,81 @@ def test_a_pass_over_files_makes_several_tables(
     assert sum(row["sum"] for row in sums.collect()) == sum(range(last))
 
 
-def test_a_table_with_a_folder_for_every_value(spark: SparkSession, tmp_path: Path) -> None:
-    folder, store = tmp_path / "things", Filesystem(spark)
-
+def by_thirds() -> Work:
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = [{"name": f"n{n}", "size": n % 3} for n in batch.column("id").to_pylist()]
             yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 
-    made = parted_table(spark.range(0, 9, 1, 2), make, TABLE, "size", range(4))
+    return make
+
+
+def names() -> SumUp:
+    def found(things: pa.Table) -> str:
+        return " ".join(things.column("name").to_pylist())
+
+    return found
+
+
+def test_a_table_with_a_folder_for_every_value(spark: SparkSession, tmp_path: Path) -> None:
+    folder, store = tmp_path / "things", Filesystem(spark)
+    made = worker_table(spark.range(0, 9, 1, 2), by_thirds(), TABLE, "size", names())
     write_table(made, TABLE, store, str(folder), ("size",))
     assert sorted(path.name for path in folder.glob("[!_.]*")) == ["size=0", "size=1", "size=2"]
     frame = spark.read.parquet(str(folder))
     assert frame.columns == [*(n for n in TABLE.schema().names if n != "size"), "size"]
     rows = {(row["name"], row["size"]) for row in frame.collect()}
     assert rows == {(f"n{n}", n % 3) for n in range(9)}
+    # of two tasks: numbers 0 to 3 and the others
+    assert stored_summaries(store, [str(folder)]) == ["n0 n3", "n6", "n1", "n4 n7", "n2", "n5 n8"]
+    with pytest.raises(ValueError, match="is to be written by"):
+        write_table(made, TABLE, store, str(folder))
+
+
+@pytest.mark.parametrize("last", [9, 0])
+def test_a_pass_makes_tables_with_and_without_folders_for_values(
+    spark: SparkSession, tmp_path: Path, last: int
+) -> None:
+    thirds = by_thirds()
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        total = 0
+        for batch in thirds(batches):
+            total += sum(batch["size"].to_pylist())
+            yield "things", batch
+        if total:
+            yield "sums", pa.record_batch({"sum": pa.array([total])})
+
+    made = worker_tables(
+        spark.range(0, last, 1, 2), make, [TABLE, SUMS], {"things": "size"}, {"things": names()}
+    )
+    store = Filesystem(spark)
+    places = write_tables(made, store, str(tmp_path / "made"))
+    things, sums = (spark.read.parquet(places[name]) for name in ("things", "sums"))
+    assert (len(things.columns), sums.schema) == (len(TABLE.schema()), SUMS.schema())
+    rows = {(row["name"], row["size"]) for row in things.collect()}
+    assert rows == {(f"n{n}", n % 3) for n in range(last)}
+    assert sorted(row["sum"] for row in sums.collect()) == ([3, 6] if last else [])
+    if last:
+        folders = sorted(path.name for path in Path(places["things"]).glob("[!_.]*"))
+        assert folders == ["size=0", "size=1", "size=2"]
+        assert len(stored_summaries(store, [places["things"]])) == 6
+
+
+def test_a_tasks_files_are_named_in_the_order_of_its_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def large(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                parts = np.random.default_rng(number).random(9 << 20).astype(np.float32)
+                row = {"name": f"n{number}", "size": 0, "parts": parts}
+                yield pa.RecordBatch.from_pylist([row], SCHEMA)
+
+    made = worker_table(spark.range(0, 6, 1, 1), large, TABLE, "size", names())
+    store, folder = Filesystem(spark), str(tmp_path / "things")
+    write_table(made, TABLE, store, folder, ("size",))
+    assert stored_summaries(store, [folder]) == [f"n{number}" for number in range(6)]
 
 
 def test_rows_as_large_as_files_are_written_in_parts(spark: SparkSession, tmp_path: Path) -> None:

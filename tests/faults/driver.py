@@ -27,9 +27,9 @@ aggregate: {items: 10}
 recommend: {learner: curved, top: 3, bottom: 1}
 spark: {spark.master: "local[2]", spark.sql.shuffle.partitions: 2, spark.driver.memory: 1g}
 """
-TABLES = ("ratings", "users", "items", "blocks", "item_features", "models", "metrics", "summary",
-          "comparison", "roc", "bounds", "rankings", "aggregate", "majorities",
-          "recommendations")  # fmt: skip
+TABLES = ("ratings", "users", "items", "blocks", "item_counts", "item_features", "models",
+          "metrics", "summary", "comparison", "roc", "bounds", "rankings", "aggregate",
+          "majorities", "recommendations")  # fmt: skip
 # what comes after the features
 LATER = ("train", "evaluate", "rank", "aggregate", "recommend", "report")
 LATER_TABLES = (*TABLES[TABLES.index("models") :], "report")

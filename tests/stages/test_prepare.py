@@ -14,7 +14,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import BLOCKS, GIVEN_FEATURES, ITEMS, METRICS, MODELS, RATINGS, USERS
+from spark_rank.data.tables import (
+    BLOCKS,
+    GIVEN_FEATURES,
+    ITEM_COUNTS,
+    ITEMS,
+    METRICS,
+    MODELS,
+    RATINGS,
+    USERS,
+)
 from spark_rank.engine.runner import run_stages
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
@@ -71,6 +80,19 @@ def test_the_facts_are_those_of_the_tables(prepared: Prepared) -> None:
     assert profile["density"] == len(ratings) / len(rows) / len(items)
     assert (facts["filters"], facts["filters_settled"]) == ([], True)
     assert not run.files.exists(run.path("scratch/prepare"))
+
+
+def test_the_ratings_of_items_are_counted(prepared: Prepared) -> None:
+    run = prepared("prepare.filters=[{item_min: 20}]")
+    every, train = Counter[int](), Counter[int]()
+    for row in run.read(BLOCKS).collect():
+        every.update(row["items"])
+        train.update(row["items"][: row["n_train"]])
+    ids = {row["item"]: row["item_id"] for row in run.read(ITEMS).collect()}
+    assert 0 < len(every) < len(ids), "some items were dropped"
+    found = [tuple(row)[:4] for row in run.read(ITEM_COUNTS).collect()]
+    assert found == [(ids[item], item, train[item], every[item]) for item in sorted(every)]
+    assert record(run)["tables"]["item_counts"] == len(every)
 
 
 def test_a_file_has_the_same_rows_in_the_same_order_every_time(

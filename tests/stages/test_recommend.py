@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rank.config import Config
-from spark_rank.engine.runner import run_stage
+from spark_rank.config import Config, LearnerConfig, TrainConfig
+from spark_rank.engine.runner import plain, run_stage
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.stages import STAGES
+from spark_rank.stages.recommend import waves_of_lists
 
 MakeConfig = Callable[..., Config]
 
@@ -82,6 +84,27 @@ def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> 
     users = duckdb.sql(f"select count(distinct user_id) from {lists} where list = 'top'").fetchall()
     assert [(record["facts"]["users"],)] == users
     assert record["facts"]["learner"] == "linear"
+
+
+class OfNineWaves:
+    """A run of which two learners' models were made in nine waves of two buckets."""
+
+    def record(self, stage: str) -> dict[str, Any]:
+        assert stage == "train"
+        learners = [{"name": "straight"}, {"name": "curved", "params": {"kernel": "rbf"}}]
+        settings = plain(TrainConfig(learners=[LearnerConfig(**entry) for entry in learners]))
+        waves = [{"buckets": [2 * wave, 2 * wave + 1], "files": []} for wave in range(9)]
+        return {"settings": settings, "facts": {"waves": waves}}
+
+
+@pytest.mark.parametrize(
+    ("label", "sizes"),
+    [("straight", [8, 8, 2]), ("item_offset", [8, 8, 2]), ("curved", [2] * 9), ("oap", [2] * 9)],
+)
+def test_waves_are_longer_where_lists_are_quick(label: str, sizes: list[int]) -> None:
+    found = waves_of_lists(label, cast(Run, OfNineWaves()))
+    assert [len(buckets) for buckets in found] == sizes
+    assert [bucket for buckets in found for bucket in buckets] == [*range(18)]
 
 
 def test_lists_of_another_learner_with_titles_and_filters(
