@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, DataFrameWriter
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
@@ -70,6 +70,10 @@ class Contract:
             if column.varied:
                 writer.option(f"parquet.enable.dictionary#{column.parquet_path}", False)
         return writer
+
+    def nothing(self, spark: SparkSession) -> DataFrame:
+        """Return the contract's columns without a row."""
+        return spark.createDataFrame(arrow_schema(self.columns).empty_table())
 
     def check(self, frame: DataFrame) -> DataFrame:
         """Return `frame`, or raise `ContractError` naming the first column that differs."""

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
+from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.formats import FORMATS
 from spark_rank.data.quality import allowed_ratings
 from spark_rank.data.tables import RATING_SCALE
@@ -80,8 +82,9 @@ def find_scale(
 
 def scale_table(spark: SparkSession, levels: Sequence[Level]) -> DataFrame:
     """Return the levels as the table `rating_scale`."""
-    schema = ", ".join(f"{column.name} {column.type}" for column in RATING_SCALE.columns)
-    return spark.createDataFrame(list(levels), schema).coalesce(1)
+    schema = arrow_schema(RATING_SCALE.columns)
+    rows = [dict(zip(schema.names, level, strict=True)) for level in levels]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema)).coalesce(1)
 
 
 def _as_stored(ratings: Sequence[float]) -> tuple[float, ...]:

@@ -187,7 +187,7 @@ class Run:
     def read_files(self, contract: Contract, files: Sequence[str]) -> DataFrame:
         """Return some files of a recorded table, by their paths from its folder."""
         if not files:
-            return self.spark.createDataFrame([], contract.schema())
+            return contract.apply(contract.nothing(self.spark))
         paths = [f"{self.path(contract.table)}/{name}" for name in files]
         return self.spark.read.schema(contract.schema()).parquet(*paths)
 

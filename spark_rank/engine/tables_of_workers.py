@@ -144,7 +144,7 @@ def write_table(
         _write_files(made.frame.withColumnRenamed("part", *parts) if parts else made.frame,
                      folder, *parts)  # fmt: skip
         if not _name_files(files, folder, folder) and not parts:
-            _write_nothing(made.frame.sparkSession, contract, folder)
+            _write_nothing(made.frame, contract, folder)
     else:
         contract.writer(made).partitionBy(*partition_by).parquet(folder)
 
@@ -162,7 +162,7 @@ def write_tables(made: WorkerTables, files: Filesystem, folder: str) -> dict[str
                      for part in files.names(source)}  # fmt: skip
         found = [_name_files(files, written, place) for written, place in moves.items()]
         if not any(found):
-            _write_nothing(made.frame.sparkSession, contract, places[name])
+            _write_nothing(made.frame, contract, places[name])
     return places
 
 
@@ -189,10 +189,9 @@ def _name_files(files: Filesystem, source: str, target: str) -> bool:
     return any(info.size for info in found)
 
 
-def _write_nothing(spark: SparkSession, contract: Contract, folder: str) -> None:
+def _write_nothing(made: DataFrame, contract: Contract, folder: str) -> None:
     """Write a table without a row, which tells its columns."""
-    nothing = spark.createDataFrame([], contract.schema())
-    nothing.coalesce(1).write.mode("overwrite").parquet(folder)
+    contract.writer(contract.nothing(made.sparkSession).coalesce(1)).parquet(folder)
 
 
 @contextmanager

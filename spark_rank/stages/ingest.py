@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
-from spark_rank.data.contracts import VERSION_COLUMN
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.filesystem import FileInfo
@@ -141,8 +140,7 @@ def _dictionaries(run: Run, items: int) -> tuple[DataFrame, DataFrame]:
 def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> DataFrame:
     """Return the unusable rows with their places: the text is read again."""
     if judged is None:
-        nothing = run.spark.createDataFrame([], QUARANTINE.schema())
-        return nothing.drop(VERSION_COLUMN)
+        return QUARANTINE.nothing(run.spark)
     reason = F.col("reason")
     return _placed(judged.where(reason.isNotNull() & (reason != IMPLICIT)), starts)
 

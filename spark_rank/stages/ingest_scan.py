@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -32,7 +33,10 @@ _FACTS = ("heading", "lines", "bytes")
 # a record is no longer than a file that is smaller: only the larger ones are looked at
 _LARGE = 2**24
 _HEAD = 2**16
-_SPLITS = "file bigint, block bigint, source string, lines_before bigint, heading_before string"
+_SPLITS = pa.schema([
+    ("file", pa.int64()), ("block", pa.int64()), ("source", pa.string()),
+    ("lines_before", pa.int64()), ("heading_before", pa.string()),
+])  # fmt: skip
 
 
 def scan_netflix(
@@ -145,8 +149,11 @@ def _left_over(
             f"{len(unknown):,} of {len(files):,} files were read under other names than they were "
             "listed: did the input change while it was read?"
         )
-    rows = [(*place, sources[place[0]], *known) for place, known in before.items()]
-    splits = run.spark.createDataFrame(rows, _SPLITS)
+    rows = [
+        dict(zip(_SPLITS.names, (*place, sources[place[0]], *known), strict=True))
+        for place, known in before.items()
+    ]
+    splits = run.spark.createDataFrame(pa.Table.from_pylist(rows, _SPLITS))
     raw, readable = line_text(F.col("raw").cast("string"), settings.encoding or "utf-8")
     heading = F.when(F.col("above"), F.col("heading_before")).otherwise(F.col("heading"))
     named = (
@@ -169,7 +176,8 @@ def _sources(files: Sequence[str], run: Run) -> dict[int, str]:
     """Return the files' names as quarantine tells them, by the hash of the name in the scan."""
     uris = [run.files.uri(file) for file in files]
     # Spark names a local file with three slashes in one place and with one in another
-    names = [(uri, name) for uri in uris for name in {uri, re.sub("^file:/(?!/)", "file:///", uri)}]
-    hashed = run.spark.createDataFrame(names, "uri string, name string")
+    names = [{"uri": uri, "name": name} for uri in uris
+             for name in {uri, re.sub("^file:/(?!/)", "file:///", uri)}]  # fmt: skip
+    hashed = run.spark.createDataFrame(pa.Table.from_pylist(names))
     found = hashed.select("uri", F.xxhash64("name").alias("file")).collect()
     return {row["file"]: row["uri"] for row in found}

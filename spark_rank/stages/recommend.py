@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
-from spark_rank.data.contracts import ddl
 from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
 from spark_rank.data.workers import by_workers
@@ -86,9 +85,8 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     rows = sum(wave.rows for wave in waves)
     summaries = stored_summaries(run.files, [wave.folder for wave in waves])
     if rows == 0:  # partitions without rows leave no file that would tell the columns
-        nothing = spark.createDataFrame([], ddl(RECOMMENDATIONS.columns))
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
-        run.write(RECOMMENDATIONS, nothing.coalesce(1))
+        run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
     found = _facts(summaries)
     return StageResult(
         f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
