@@ -1,106 +1,178 @@
-"""Puts users' held-out items in order by a preference: what a Spark worker does with a batch."""
+"""Puts users' held-out items in order by a preference: what a Spark worker does with a bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import RANKINGS
-from spark_rank.engine.batches import build_batch, ragged
-from spark_rank.engine.stored_models import stored_model
+from spark_rank.engine.batches import ragged
+from spark_rank.engine.bucket_pieces import Selection, blocks_and_places, by_bucket
+from spark_rank.engine.stored_models import SCORING_COLUMNS, stored_model
+from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
-from spark_rank.preference import (
-    Counted,
-    Preference,
-    degree_rank,
-    from_scores,
-    from_votes,
-    preference_loss,
-    quicksort_rank,
-    ranking_loss,
-)
+from spark_rank.preference.many_users import UserRankings, rank_users
 
 _SCHEMA = arrow_schema(RANKINGS.columns)
+_BLOCK_COLUMNS = ("user_id", "items", "ratings", "n_train")
+_SCORES = ("user_id", "learner", "test_scores")
+_ALL = np.iinfo(np.int64).max
 VOTES, MEMBERS = "votes", "members"
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class RankJob:
-    """How items are ordered: preference, method, how many; and the files with the item ids."""
+    """How items are ordered: by whom, by what preference, method, how many, and what draws follow.
 
+    `files` has the item ids, and the features for members to score.
+    """
+
+    learners: tuple[str, ...]
     preference: str
     method: str
     top: int | None
+    seed: int
     files: FeatureFiles
 
+    def selection(self, buckets: tuple[int, ...]) -> Selection:
+        """Return which models are needed."""
+        columns = (*_SCORES, *SCORING_COLUMNS) if self.preference == MEMBERS else _SCORES
+        return Selection(self.learners, buckets, columns)
 
-def rank_batches(
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Users' held-out items and ratings end to end, and where each user's begin and end."""
+
+    users: pa.StringArray
+    items: IntArray
+    ratings: FloatArray
+    ends: IntArray
+
+
+def rank_pieces(
     batches: Iterator[pa.RecordBatch],
     job: RankJob,
+    users: int,
     open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn users with ``items, ratings, scores, draw`` into rankings.
+    """Turn pieces of models and files of blocks into rankings, at most so many users at a time.
 
-    `scores` holds every asked learner's scores of the items, one learner after the other; `draw`
-    seeds the user's pivots. Where members are asked there are the `SCORING_COLUMNS` too.
+    Users for whom every asked learner has scores have one, in the order of the blocks.
     """
     features = open_features(job.files)
-    item_ids = features.item_ids
-    for batch in batches:
-        items, ends = ragged(batch.column("items"))
-        ratings, _ = ragged(batch.column("ratings"))
-        scores, score_ends = ragged(batch.column("scores"))
-        draws = batch.column("draw").to_numpy().view(np.uint64)
-        rows = []
-        for user, user_id in enumerate(batch.column("user_id").to_pylist()):
-            own = slice(ends[user], ends[user + 1])
-            size = ends[user + 1] - ends[user]
-            by_learner = scores[score_ends[user] : score_ends[user + 1]].astype(np.float64)
-            by_voter = by_learner.reshape(-1, size) if size else np.empty((1, 0))
-            # who was not learned has no members: the scores of the fallback decide
-            if job.preference == MEMBERS and batch.column("members")[user].is_valid:
-                model = stored_model(batch, user, item_ids)
-                by_voter = model.member_scores(features, items[own])
-            row = rank_items(
-                by_voter,
-                ratings[own].astype(np.float64),
-                np.random.default_rng(int(draws[user])),
-                job,
-            )
-            order = np.array(row.pop("order"), dtype=np.int64)
-            rows.append({"user_id": user_id, "items": item_ids.take(pa.array(items[own][order])),
-                         "n_items": size, **row})  # fmt: skip
-        yield build_batch(rows, _SCHEMA)
+    for models, files in by_bucket(batches, job.selection(()).columns):
+        known = models.filter(pc.is_valid(models.column("test_scores")))
+        asked = [known.filter(pc.equal(known.column("learner"), label)) for label in job.learners]
+        for file in files:
+            for blocks, places in blocks_and_places(file, _BLOCK_COLUMNS, asked, users):
+                there = places[0].is_valid()
+                for others in places[1:]:
+                    there = pc.and_(there, others.is_valid())
+                if there.true_count:
+                    own = [table.take(each.filter(there)).combine_chunks()
+                           for table, each in zip(asked, places, strict=True)]  # fmt: skip
+                    yield ranked(held_out(blocks.filter(there)), own, features, job)
 
 
-def rank_items(
-    scores: FloatArray, ratings: FloatArray, rng: np.random.Generator, job: RankJob
-) -> dict[str, Any]:
-    """Return the order of one user's items, the questions it took, and both losses.
+def held_out(blocks: pa.RecordBatch) -> HeldOut:
+    """Return what blocks hold behind the training part."""
+    items, ends = ragged(blocks.column("items"))
+    ratings, _ = ragged(blocks.column("ratings"))
+    n_train = blocks.column("n_train").to_numpy()
+    left = np.arange(len(items)) - np.repeat(ends[:-1], np.diff(ends)) >= np.repeat(
+        n_train, np.diff(ends)
+    )
+    sizes = np.diff(ends) - n_train
+    return HeldOut(
+        blocks.column("user_id"), items[left], ratings[left].astype(np.float64),
+        np.concatenate([[0], np.cumsum(sizes)]),
+    )  # fmt: skip
 
-    Losses are against the order of the ratings, as shares of all pairs; of a beginning that `top`
-    cut off there is no loss. Undefined is None.
-    """
-    n_items = scores.shape[1]
-    of_votes = job.preference in (VOTES, MEMBERS)
-    prefer: Preference = from_votes(scores) if of_votes else from_scores(scores[0])
-    counted = Counted(prefer)
-    if job.method == "degree":
-        order = degree_rank(range(n_items), counted)
+
+def ranked(
+    data: HeldOut, models: Sequence[pa.Table], features: ItemFeatures, job: RankJob
+) -> pa.RecordBatch:
+    """Return a ranking per user; `models` has a row per user for every learner that is asked."""
+    scores = np.column_stack([_scores(table, data.ends) for table in models])
+    keys = user_keys(data.users, job.seed)
+    if job.preference == MEMBERS:
+        found = _by_members(data, scores, keys, models[0], features, job)
     else:
-        order = quicksort_rank(range(n_items), counted, rng, top=job.top)
-    truth = dict(enumerate(ratings.tolist()))
-    return {
-        "order": order,
-        "calls": counted.calls,
-        "preference_loss": preference_loss(prefer, truth),
-        "ranking_loss": ranking_loss(order, truth) if len(order) == n_items else None,
+        found = _rank(scores, data.ratings, data.ends, keys, job)
+    ids = features.item_ids.take(pa.array(data.items[found.chosen]))
+    columns = {
+        "user_id": data.users,
+        "items": pa.ListArray.from_arrays(pa.array(found.ends, pa.int32()), ids),
+        "n_items": pa.array(np.diff(data.ends), pa.int32()),
+        "calls": found.calls,
+        "preference_loss": pa.array(found.preference_losses, from_pandas=True),
+        "ranking_loss": pa.array(found.ranking_losses, from_pandas=True),
     }
+    return pa.RecordBatch.from_pydict(columns, schema=_SCHEMA)
+
+
+def user_keys(users: pa.StringArray, seed: int) -> NDArray[np.uint64]:
+    """Return what each user's draws depend on: 64 bits of a hash of seed and id."""
+    hashes = [blake2b(f"rank/{seed}/{user}".encode(), digest_size=8).digest()
+              for user in users.to_pylist()]  # fmt: skip
+    return np.frombuffer(b"".join(hashes), "<u8")
+
+
+def _scores(models: pa.Table, ends: IntArray) -> FloatArray:
+    """Return the models' held-out scores end to end."""
+    scores, own_ends = ragged(models.column("test_scores").combine_chunks())
+    if not np.array_equal(own_ends, ends):
+        label = models.column("learner")[0].as_py()
+        raise ContractError(
+            f"table models: {label} has not as many held-out scores as there are held-out ratings"
+        )
+    return scores.astype(np.float64)
+
+
+def _rank(
+    scores: FloatArray, ratings: FloatArray, ends: IntArray, keys: NDArray[np.uint64], job: RankJob
+) -> UserRankings:
+    top = _ALL if job.top is None else job.top
+    found = rank_users(
+        np.ascontiguousarray(scores), ratings, ends, keys, job.method == "quicksort", top
+    )
+    return UserRankings(*found)
+
+
+def _by_members(
+    data: HeldOut,
+    scores: FloatArray,
+    keys: NDArray[np.uint64],
+    models: pa.Table,
+    features: ItemFeatures,
+    job: RankJob,
+) -> UserRankings:
+    """Let every user's members vote. Who was not learned has none: the model's scores decide."""
+    (batch,) = models.to_batches()
+    there = batch.column("members").is_valid().to_pylist()
+    parts = []
+    for user, has_members in enumerate(there):
+        own = slice(data.ends[user], data.ends[user + 1])
+        voters = scores[own]
+        if has_members:
+            model = stored_model(batch, user, features.item_ids)
+            voters = model.member_scores(features, data.items[own]).T
+        ends = np.array([0, own.stop - own.start])
+        parts.append(_rank(voters, data.ratings[own], ends, keys[user : user + 1], job))
+    chosen = [part.chosen + start for part, start in zip(parts, data.ends, strict=False)]
+    sizes = [len(part.chosen) for part in parts]
+    return UserRankings(
+        np.concatenate(chosen), np.concatenate([[0], np.cumsum(sizes)]),
+        *(np.concatenate(values) for values in list(zip(*parts, strict=True))[2:]),
+    )  # fmt: skip

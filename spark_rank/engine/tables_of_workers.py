@@ -79,7 +79,8 @@ def worker_table(
 ) -> WorkerTable:
     """Return what `work` makes of the batches of `source`: the contract's columns in order.
 
-    The file's footers tell what `summed_up` makes of its rows (`footers.stored_summaries`).
+    Every file's footer tells what `summed_up` makes of its rows (`footers.stored_summaries`), for
+    tables that are parted: files of others may be joined later, and keep one footer.
     """
     name = contract.table
     parted = {} if parted_by is None else {name: parted_by}

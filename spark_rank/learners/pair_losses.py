@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.learners._fenwick import count_below, insert
 from spark_rank.learners._pair_hinges import PairHinges
 from spark_rank.learners.base import FloatArray
 
@@ -180,18 +181,18 @@ def violations(
     entering = m - 1
     for i in order[::-1]:
         while entering >= 0 and scores[i] - scores[order[entering]] <= margin:
-            _insert(tree, levels[order[entering]])
+            insert(tree, levels[order[entering]])
             entering -= 1
-        n_lower = _count_below(tree, levels[i])
+        n_lower = count_below(tree, levels[i])
         pulls[i] = -n_lower
         n_pairs += n_lower
     tree[:] = 0
     entering = 0
     for j in order:
         while entering < m and scores[order[entering]] - scores[j] <= margin:
-            _insert(tree, levels[order[entering]])
+            insert(tree, levels[order[entering]])
             entering += 1
-        pulls[j] += entering - _count_below(tree, levels[j] + 1)
+        pulls[j] += entering - count_below(tree, levels[j] + 1)
     total = margin * n_pairs + _inner_product(pulls, scores, scores[order[m // 2]])
     return n_pairs, max(total, 0.0), pulls
 
@@ -203,22 +204,3 @@ def _inner_product(pulls: FloatArray, values: FloatArray, origin: float) -> floa
     for i in range(pulls.shape[0]):
         total += pulls[i] * (values[i] - origin)
     return total
-
-
-@njit(cache=True, nogil=True)
-def _insert(tree: IntArray, level: int) -> None:
-    node = level + 1
-    while node < tree.shape[0]:
-        tree[node] += 1
-        node += node & -node
-
-
-@njit(cache=True, nogil=True)
-def _count_below(tree: IntArray, level: int) -> int:
-    """Return how many inserted items have a level below `level`."""
-    count = 0
-    node = level
-    while node > 0:
-        count += tree[node]
-        node -= node & -node
-    return count

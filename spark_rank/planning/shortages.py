@@ -54,8 +54,8 @@ def idle_cores(cores: int, buckets: int) -> list[Shortage]:
     return [
         Shortage(
             "prepare.buckets",
-            f"train and recommend have a task per bucket, and {cores - buckets} of {cores} cores "
-            f"will have none: set prepare.buckets={2 * cores} in a new run",
+            f"train, rank and recommend have a task per bucket, and {cores - buckets} of {cores} "
+            f"cores will have none: set prepare.buckets={2 * cores} in a new run",
         )
     ]
 

@@ -10,16 +10,15 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
-from spark_rank.data.contracts import ddl
 from spark_rank.data.tables import BLOCKS, RANKINGS
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.preferring import MEMBERS, VOTES, RankJob, rank_batches
+from spark_rank.engine.preferring import MEMBERS, VOTES, RankJob, rank_pieces
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.engine.stored_models import SCORING_COLUMNS
+from spark_rank.engine.tables_of_workers import worker_table
 from spark_rank.errors import ConfigError
+from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, members_of, model_labels
+from spark_rank.stages.models import members_of, model_files, model_labels
 from spark_rank.stages.training import recorded_training
 
 _REMEDY = (
@@ -28,16 +27,17 @@ _REMEDY = (
 
 
 def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Bring every user's items, ratings and scores together, and order them."""
+    """Bring every user's models and items together, and order what is held out."""
     settings, asked = config.rank, asked_learners(config, run)
-    files = distribute_files(spark, run)
-    job = RankJob(settings.preference, settings.method, settings.top, files)
-    candidates = _candidates(run, asked, config.seed)
-    if settings.preference == MEMBERS:
-        models = all_models(run).where(F.col("learner") == asked[0])
-        candidates = candidates.join(models.select("user_id", *SCORING_COLUMNS), "user_id")
-    ranked = by_workers(candidates, partial(rank_batches, job=job), ddl(RANKINGS.columns))
-    rows = run.write(RANKINGS, ranked)
+    job = RankJob(
+        tuple(asked), settings.preference, settings.method, settings.top, config.seed,
+        distribute_files(spark, run),
+    )  # fmt: skip
+    selection = job.selection(tuple(range((run.record("prepare") or {})["settings"]["buckets"])))
+    pieces = brought_together(model_files(run), run.read_whole(BLOCKS), selection)
+    users = int(str(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
+    ranked = partial(rank_pieces, job=job, users=users)
+    rows = run.write(RANKINGS, worker_table(pieces, ranked, RANKINGS))
     facts = _facts(run.written(RANKINGS))
     return StageResult(
         f"{rows:,} users, {facts['calls']:,} questions for {facts['items']:,} items",
@@ -64,30 +64,6 @@ def asked_learners(config: Config, run: Run) -> list[str]:
         labels[:1] if of_members else trained if settings.preference == VOTES else trained[:1]
     )
     return sorted(settings.learners or by_default)
-
-
-def _candidates(run: Run, asked: list[str], seed: int) -> DataFrame:
-    """Return users for whom every asked learner has scores, with their held-out items."""
-    scored = (
-        all_models(run)
-        .where(F.col("learner").isin(asked) & F.col("test_scores").isNotNull())
-        .groupBy("user_id")
-        .agg(
-            F.array_sort(F.collect_list(F.struct("learner", "test_scores"))).alias("entries"),
-            F.first("test_ratings").alias("ratings"),
-        )
-        .where(F.size("entries") == len(asked))
-    )
-    items = run.read(BLOCKS).select(
-        "user_id", F.expr("slice(items, n_train + 1, size(items))").alias("items")
-    )
-    return scored.join(items, "user_id").select(
-        "user_id",
-        "items",
-        "ratings",
-        F.flatten(F.col("entries.test_scores")).alias("scores"),
-        F.xxhash64(F.lit(seed), F.lit("rank"), "user_id").alias("draw"),
-    )
 
 
 def _facts(rankings: DataFrame) -> dict[str, Any]:

@@ -14,17 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
-from spark_rank.data.workers import by_workers
 from spark_rank.engine.footers import stored_summaries
-from spark_rank.engine.joining import PIECES_DDL, Asked, model_pieces
+from spark_rank.engine.joining import Asked
 from spark_rank.engine.learning import FAILED
 from spark_rank.engine.recommending import (
     RecommendJob,
@@ -37,10 +35,10 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.tables_of_workers import WorkerTable, worker_table
 from spark_rank.engine.waves import Wave, write_in_waves
-from spark_rank.engine.worker_files import CONTENT
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.planning.work import is_kernel
+from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
 from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
@@ -71,7 +69,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     def listed(wave: Wave) -> WorkerTable:
         asked = dataclasses.replace(wanted, buckets=wave.buckets)
         lists = partial(recommend_pieces, asked=asked, users=users_at_once, job=job, facts=shared)
-        pieces = brought_together(models(wave.buckets), blocks, asked)
+        pieces = brought_together(models(wave.buckets), blocks, asked.selection)
         return worker_table(pieces, lists, RECOMMENDATIONS, "bucket", places_by_source)
 
     prepared = run.record("prepare") or {}
@@ -108,18 +106,6 @@ def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
     together = _QUICK if label in (ITEM_OFFSET, *linear) else 1
     return [tuple(chain.from_iterable(waves[first : first + together]))
             for first in range(0, len(waves), together)]  # fmt: skip
-
-
-def brought_together(models: DataFrame, blocks: DataFrame, asked: Asked) -> DataFrame:
-    """Return what `users_with_models` takes, a task per bucket as in training.
-
-    Takes whole files of models, and of blocks with their buckets.
-    """
-    pieces = by_workers(models.select(CONTENT), partial(model_pieces, asked=asked), PIECES_DDL)
-    files = blocks.where(F.col("bucket").isin(*asked.buckets)).select("bucket", "path", CONTENT)
-    first = min(asked.buckets)
-    place = F.col("bucket") - first
-    return pieces.unionByName(files).repartitionById(max(asked.buckets) - first + 1, place)
 
 
 def asked_models(run: Run, label: str) -> Asked:

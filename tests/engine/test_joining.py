@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import ENSEMBLE_MODELS, MODELS
+from spark_rank.engine.bucket_pieces import model_pieces
 from spark_rank.engine.joining import (
     MODELS_SCHEMA,
     WANTED_COLUMNS,
     Asked,
-    model_pieces,
     scoring_models,
     users_with_models,
 )
@@ -50,7 +50,7 @@ def block(user: int) -> Row:
 
 def pieces_of(files: Sequence[bytes], asked: Asked) -> list[pa.RecordBatch]:
     contents = pa.record_batch({"content": pa.array(files, pa.binary())})
-    return list(model_pieces(iter([contents]), asked))
+    return list(model_pieces(iter([contents]), asked.selection))
 
 
 def block_file(bucket: int, path: str, rows: Sequence[Row]) -> pa.RecordBatch:

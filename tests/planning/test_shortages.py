@@ -98,6 +98,6 @@ def test_cores_without_a_bucket_are_told_before_the_blocks_are_made() -> None:
     assert idle_cores(16, 16) == []
     (found,) = idle_cores(64, 16)
     assert found.message == (
-        "train and recommend have a task per bucket, and 48 of 64 cores will have none: set "
+        "train, rank and recommend have a task per bucket, and 48 of 64 cores will have none: set "
         "prepare.buckets=128 in a new run"
     )

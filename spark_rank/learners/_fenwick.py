@@ -1,0 +1,29 @@
+"""A Fenwick tree: how many items of a lower level have been met, in O(log k) for k levels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def insert(tree: IntArray, level: int) -> None:
+    """Meet an item of a level from 0; the tree is zeros, one more than there are levels."""
+    node = level + 1
+    while node < tree.shape[0]:
+        tree[node] += 1
+        node += node & -node
+
+
+@njit(cache=True, nogil=True)
+def count_below(tree: IntArray, level: int) -> int:
+    """Return how many inserted items have a level below `level`."""
+    count = 0
+    node = level
+    while node > 0:
+        count += tree[node]
+        node -= node & -node
+    return count
