@@ -11,6 +11,7 @@ Then, in one session:
 * then `recommend`, ten items for every user, against the products of weights and features and
   NumPy's ten greatest of them, as many processes as there are cores: nobody's rated items are left
   out, nothing is read or written while the time is taken;
+* `rank`, everybody's held-out items in the order of the scores;
 * MLlib ALS, rank 20, 10 iterations, its fit alone, on the same training ratings, cached.
 
 Run: ``python benchmarks/scale.py [ratings] [folder] [run]`` (1,000,000; a temporary folder). A
@@ -232,6 +233,7 @@ def against_als(run: Run) -> None:
     ours = sum(watch.seconds for watch in watches)
     cpu = sum(watch.cpu_seconds for watch in watches)
     lists_against_bare(other, config)
+    stage("rank", config, branch(other, "ranked", "features", "train"))
     als, msd = fit_als(other)
     print(
         f"    ALS rank 20, 10 iterations: fit {als.seconds:.1f} s, {als.cpu_seconds:.0f} CPU s, "
