@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, load_config
 from spark_rank.engine.runner import run_stages
@@ -60,8 +64,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with spark_session("tests", SETTINGS) as session:
+    with spark_session("tests", SETTINGS) as session, guarded(session):
         yield session
+
+
+@contextmanager
+def guarded(session: SparkSession) -> Iterator[None]:
+    """Refuse, in all tests, what costs Python workers more than their work."""
+    frame, create = type(session.range(1)), type(session).createDataFrame
+    map_in_arrow = frame.mapInArrow
+
+    def checked_map(self: DataFrame, function: Any, *more: Any, **named: Any) -> DataFrame:
+        # whatever is there comes with all stages, and plots, into every worker
+        assert b"spark_rank.stages" not in cloudpickle.dumps(function), function
+        return map_in_arrow(self, function, *more, **named)
+
+    def checked_create(self: SparkSession, data: Any, *more: Any, **named: Any) -> DataFrame:
+        # of rows that are no Arrow table Spark makes a frame by workers that nobody else needs
+        asker = sys._getframe(1).f_globals["__name__"]
+        assert isinstance(data, pa.Table) or not asker.startswith("spark_rank."), asker
+        return create(self, data, *more, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame, "mapInArrow", checked_map)
+        patch.setattr(type(session), "createDataFrame", checked_create)
+        yield
 
 
 @pytest.fixture(scope="session")

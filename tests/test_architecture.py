@@ -63,19 +63,6 @@ def test_all_work_of_workers_goes_one_way() -> None:
         assert not names & {"applyInArrow", "applyInPandas", "mapInPandas"}, path.relative_to(ROOT)
 
 
-def test_no_python_worker_is_asked_for_what_the_driver_has() -> None:
-    """Of rows that are no Arrow table Spark makes a frame by workers, which nobody else needs."""
-    found = 0
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            made = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            if made and node.func.attr == "createDataFrame":
-                found += 1
-                # a table tells its columns: rows need a schema beside them
-                assert (len(node.args), node.keywords) == (1, []), path.relative_to(ROOT)
-    assert found > 0
-
-
 def test_the_check_sees_imports(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     sample.write_text("def f():\n    from pyspark.sql import functions\n    import pandas as pd\n")

@@ -518,9 +518,9 @@ class Config:
     seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
     users_per_wave: int = setting(
         60_000,
-        "train and recommend save their work after about so many users (recommend, where no kernel "
-        "slows it, four times as many), and later go on from there; a wave has a bucket for every "
-        "core at least",
+        "train and recommend save their work after about so many users (recommend of linear "
+        "models after four times as many), and later go on from there; a wave has a bucket for "
+        "every core at least",
         at_least=1,
     )
     input: InputConfig = setting(InputConfig(), "where the ratings come from")

@@ -30,7 +30,7 @@ _PIECE_SCHEMA = arrow_schema(PIECES)
 _KINDS = {each.name: each for each in ENSEMBLE_MODELS.columns}
 # columns that only models of ensembles have
 _OPTIONAL = ("n_members", "members", "member_votes")
-# models that are decoded at once: pieces are few and of some megabytes at most
+# models that are decoded at once: pieces are few, and mostly of some megabytes
 _ROWS = 2**14
 
 

@@ -73,7 +73,9 @@ def rank_pieces(
     features = open_features(job.files)
     for models, files in by_bucket(batches, job.selection(()).columns):
         known = models.filter(pc.is_valid(models.column("test_scores")))
-        asked = [known.filter(pc.equal(known.column("learner"), label)) for label in job.learners]
+        # in one piece: else every user's rows are looked for among those of all pieces
+        asked = [known.filter(pc.equal(known.column("learner"), label)).combine_chunks()
+                 for label in job.learners]  # fmt: skip
         for file in files:
             for blocks, places in blocks_and_places(file, _BLOCK_COLUMNS, asked, users):
                 there = places[0].is_valid()
@@ -144,6 +146,11 @@ def _rank(
     scores: FloatArray, ratings: FloatArray, ends: IntArray, keys: NDArray[np.uint64], job: RankJob
 ) -> UserRankings:
     top = _ALL if job.top is None else job.top
+    if not np.isfinite(scores).all():
+        raise ContractError(
+            f"rank: {', '.join(job.learners)}: a score is not a finite number, and has no place in "
+            "an order: look at the models' `status`, and at the size of the features"
+        )
     found = rank_users(
         np.ascontiguousarray(scores), ratings, ends, keys, job.method == "quicksort", top
     )

@@ -8,6 +8,7 @@ speculative task or a killed executor leaves what it leaves of other tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.data.contracts import Contract, arrow_schema
-from spark_rank.data.filesystem import Filesystem, literal
+from spark_rank.data.filesystem import FileInfo, Filesystem, literal
 from spark_rank.data.workers import by_workers
+from spark_rank.engine.inventory import READERS
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.worker_files import (
     CONTENT,
@@ -79,8 +81,8 @@ def worker_table(
 ) -> WorkerTable:
     """Return what `work` makes of the batches of `source`: the contract's columns in order.
 
-    Every file's footer tells what `summed_up` makes of its rows (`footers.stored_summaries`), for
-    tables that are parted: files of others may be joined later, and keep one footer.
+    With `summed_up`, every file's footer tells what that makes of its rows
+    (`footers.stored_summaries`); only of tables that are parted.
     """
     name = contract.table
     parted = {} if parted_by is None else {name: parted_by}
@@ -103,6 +105,9 @@ def worker_tables(
         each.table: _encoding(spark, each, parted_by.get(each.table), summed_up.get(each.table))
         for each in contracts
     }
+    if not summed_up.keys() <= parted_by.keys():
+        # files of others may be joined later, and one footer would be all that is left
+        raise ValueError("only of tables with a folder for every value footers are kept")
     encode = partial(encode_tables, work=work, encodings=encodings)
     by_name = {each.table: each for each in contracts}
     return WorkerTables(by_workers(source, encode, FILES_DDL), by_name, parted_by)
@@ -144,7 +149,7 @@ def write_table(
             raise ValueError(f"a table by {parts} is to be written by {partition_by}")
         _write_files(made.frame.withColumnRenamed("part", *parts) if parts else made.frame,
                      folder, *parts)  # fmt: skip
-        if not _name_files(files, folder, folder) and not parts:
+        if not _name_files(files, {folder: folder}) and not parts:
             _write_nothing(made.frame, contract, folder)
     else:
         contract.writer(made).partitionBy(*partition_by).parquet(folder)
@@ -161,8 +166,7 @@ def write_tables(made: WorkerTables, files: Filesystem, folder: str) -> dict[str
             own = places[name] if column is None else f"{places[name]}/{column}"
             moves = {f"{source}/{part}": own + ("" if column is None else part.removeprefix("part"))
                      for part in files.names(source)}  # fmt: skip
-        found = [_name_files(files, written, place) for written, place in moves.items()]
-        if not any(found):
+        if not _name_files(files, moves):
             _write_nothing(made.frame, contract, places[name])
     return places
 
@@ -178,16 +182,21 @@ def _write_files(frame: DataFrame, folder: str, *partition_by: str) -> None:
     writer.options(lineSep=MAGIC.decode(), compression="none", maxRecordsPerFile=1).text(folder)
 
 
-def _name_files(files: Filesystem, source: str, target: str) -> bool:
-    """Bring files to a folder under the name of Parquet; tell whether there are any with rows."""
-    found, above = files.below(source), files.qualified(source)
-    for info in found:
+def _name_files(files: Filesystem, moves: Mapping[str, str]) -> bool:
+    """Bring files from folders to others under the name of Parquet; tell whether any has rows."""
+    found = [(info, files.qualified(source), target)
+             for source, target in moves.items() for info in files.below(source)]  # fmt: skip
+
+    def bring(info: FileInfo, source: str, target: str) -> None:
         if info.size:
-            path = info.path.removeprefix(above).removesuffix(_AS_WRITTEN)
+            path = info.path.removeprefix(source).removesuffix(_AS_WRITTEN)
             files.move(info.path, f"{target}{path}{_AS_KEPT}")
         else:
             files.delete(info.path)  # of a job without a row
-    return any(info.size for info in found)
+
+    with ThreadPoolExecutor(READERS) as threads:
+        list(threads.map(lambda each: bring(*each), found))
+    return any(info.size for info, *_ in found)
 
 
 def _write_nothing(made: DataFrame, contract: Contract, folder: str) -> None:

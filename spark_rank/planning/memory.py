@@ -12,6 +12,9 @@ from spark_rank.planning.work import is_kernel, labels, moments, sampled, scorin
 _FLOAT, _DOUBLE = 4, 8
 # rows of one user's scores that are held at once, and of one batch
 _SCORED_ROWS, _BATCH = 2**13, 1000
+# bytes of a rating in a file of blocks, and of what a model has beside its numbers; a member's
+# numbers beside its weights on features
+_STORED, _ROW, _RULE = 2.2, 200.0, 5
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,30 @@ def _listing(config: Config, sizes: Sizes) -> float:
     # the features as they are mapped, and the candidates' in the order of their ids
     shared = 2.0 * _mapped(config, sizes)
     alone = _SCORED_ROWS * width(config) * _DOUBLE if is_kernel(scoring(config)) else 0.0
-    return rate("worker") + shared + alone
+    return rate("worker") + shared + alone + _held(config, sizes, width(config) * _FLOAT)
+
+
+def _ranking(config: Config, sizes: Sizes) -> float:
+    """Return what a task that orders the held-out items of a bucket's users takes."""
+    settings = config.rank
+    held_out = sizes.ratings * (1.0 - training_share(config.prepare, sizes)) / sizes.users
+    learners = len(settings.learners) or (
+        len(config.train.learners) if settings.preference == "votes" else 1
+    )
+    model = learners * held_out * _FLOAT
+    if settings.preference == "members":
+        members = max((entry.n_members for entry in config.ensemble.learners), default=0)
+        model += members * (width(config) + _RULE) * _FLOAT
+    return rate("worker") + _held(config, sizes, model)
+
+
+def _held(config: Config, sizes: Sizes, model: float) -> float:
+    """Return the bytes of a bucket: its blocks as they are stored, its models of so many each.
+
+    Models come in pieces, and are put together.
+    """
+    each = sizes.ratings * _STORED + 2.0 * sizes.users * (_ROW + model)
+    return each / config.prepare.buckets
 
 
 def _generating(config: Config, sizes: Sizes) -> float:
@@ -95,6 +121,7 @@ def _naming_items(config: Config, sizes: Sizes) -> float:
 
 _WORKERS = {
     "synthesize": _generating, "ingest": _merging, "prepare": _merging, "tune": _learning,
-    "train": _learning, "ensemble": _learning, "evaluate": _describing, "recommend": _listing,
+    "train": _learning, "ensemble": _learning, "evaluate": _describing, "rank": _ranking,
+    "recommend": _listing,
 }  # fmt: skip
 _DRIVERS = {"features": _making_features, "recommend": _naming_items}

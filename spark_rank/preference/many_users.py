@@ -50,7 +50,7 @@ def rank_users(
     ----------
     scores
         A row per item and a column per voter; user u's items are the rows from ``ends[u]`` to
-        ``ends[u + 1]``.
+        ``ends[u + 1]``. They must be finite.
     ratings
         The same items' ratings.
     keys
@@ -175,10 +175,11 @@ def _doubled_wrong_pairs(scores: FloatArray, levels: IntArray, n_levels: int) ->
     tree = np.zeros(n_levels + 1, np.int64)
     found, start = 0, 0
     while start < len(order):
-        stop = start
+        stop = start + 1
         while stop < len(order) and scores[order[stop]] == scores[order[start]]:
-            found += count_below(tree, levels[order[stop]])
             stop += 1
+        for place in range(start, stop):
+            found += count_below(tree, levels[order[place]])
         for place in range(start, stop):
             insert(tree, levels[order[place]])
         # those that are equal were not met the first time: of these every pair counts once

@@ -18,9 +18,12 @@ def brought_together(models: DataFrame, blocks: DataFrame, selection: Selection)
     Takes whole files of models, and of blocks with their buckets.
     """
     buckets = selection.buckets
+    first, tasks = min(buckets), max(buckets) - min(buckets) + 1
+    bucket = F.col("bucket")
+    # a list of a hundred thousand numbers takes Spark longer to read than all their blocks
+    all_between = len(set(buckets)) == tasks
+    wanted = bucket.between(first, max(buckets)) if all_between else bucket.isin(*buckets)
     cut = partial(model_pieces, selection=selection)
     pieces = by_workers(models.select(CONTENT), cut, PIECES_DDL)
-    files = blocks.where(F.col("bucket").isin(*buckets)).select("bucket", "path", CONTENT)
-    place = F.col("bucket") - min(buckets)
-    tasks = max(buckets) - min(buckets) + 1
-    return pieces.unionByName(files).repartitionById(tasks, place)
+    files = blocks.where(wanted).select("bucket", "path", CONTENT)
+    return pieces.unionByName(files).repartitionById(tasks, bucket - first)

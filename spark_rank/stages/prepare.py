@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, PrepareConfig
@@ -18,6 +15,7 @@ from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
 from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
+from spark_rank.engine.block_sizes import all_sizes, block_sizes
 from spark_rank.engine.footers import stored_summaries
 from spark_rank.engine.item_counts import TASK_COUNTS, item_counts, with_counts
 from spark_rank.engine.session import runtime_setting
@@ -60,7 +58,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
         written, places = run.write_with(BLOCKS, made)
     of_tasks = spark.read.schema(TASK_COUNTS.schema()).parquet(places[TASK_COUNTS.table])
     counted = run.write(ITEM_COUNTS, item_counts(of_tasks, items))
-    sizes = _sizes(stored_summaries(run.files, [run.draft_path(BLOCKS.table)]))
+    sizes = all_sizes(stored_summaries(run.files, [run.draft_path(BLOCKS.table)]))
     return StageResult(
         f"{written:,} users: {sizes['train_ratings']:,} ratings to learn from, "
         f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
@@ -92,25 +90,6 @@ def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
             f"{profile['ratings']:,} ratings have none: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
-
-
-def block_sizes(blocks: pa.Table) -> str:
-    """Return, as JSON, the facts about the sizes of some blocks."""
-    n_train, sizes = blocks.column("n_train"), pc.list_value_length(blocks.column("items"))
-    train, total = pc.sum(n_train).as_py(), pc.sum(sizes).as_py()
-    return json.dumps({
-        "train_ratings": train,
-        "test_ratings": total - train,
-        "most_ratings_of_a_user": pc.max(sizes).as_py(),
-        "users_with_nothing_held_out": pc.sum(pc.equal(n_train, sizes)).as_py(),
-    })  # fmt: skip
-
-
-def _sizes(summaries: Sequence[str]) -> dict[str, int]:
-    """Return the facts about all blocks of those about the blocks of every file."""
-    found = [json.loads(summary) for summary in summaries]
-    most = "most_ratings_of_a_user"
-    return {name: (max if name == most else sum)(part[name] for part in found) for name in found[0]}
 
 
 def _in_words(settings: PrepareConfig, steps: Sequence[FilterStep]) -> str:

@@ -44,6 +44,7 @@ from spark_rank.stages.models import model_files_of_waves, model_labels, status_
 from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
 
 _QUICK = 4  # waves of train that are one of lists
+_LINEAR = ("mprank", "svrank", "ranksvm", "widrow_hoff")
 _EXAMPLES = 3  # ids named of those that are no items
 
 
@@ -102,10 +103,19 @@ def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
     models score user by user.
     """
     waves = [tuple(part["buckets"]) for part in (run.record("train") or {})["facts"]["waves"]]
-    linear = {entry.label for entry in recorded_training(run).learners if not is_kernel(entry)}
-    together = _QUICK if label in (ITEM_OFFSET, *linear) else 1
+    together = _QUICK if label in _scored_together(run) else 1
     return [tuple(chain.from_iterable(waves[first : first + together]))
             for first in range(0, len(waves), together)]  # fmt: skip
+
+
+def _scored_together(run: Run) -> set[str]:
+    """Return the labels of learners whose models are weights on features that all users share."""
+    if (run.record("features") or {})["settings"]["kind"] == "reference":
+        return {ITEM_OFFSET}
+    return {ITEM_OFFSET} | {
+        entry.label for entry in recorded_training(run).learners
+        if entry.learner in _LINEAR and not is_kernel(entry)
+    }  # fmt: skip
 
 
 def asked_models(run: Run, label: str) -> Asked:

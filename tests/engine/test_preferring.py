@@ -169,6 +169,12 @@ def test_scores_that_are_not_of_the_held_out_items_are_refused() -> None:
         rank(USERS, [scored("a", [0.1])], job())
 
 
+def test_a_score_that_is_no_number_has_no_place() -> None:
+    models = [scored("a", [0.1, float("nan"), 0.3, 0.2])]
+    with pytest.raises(ContractError, match="one: a score is not a finite number"):
+        rank(USERS, models, job())
+
+
 def test_draws_depend_on_seed_and_user() -> None:
     users = pa.array(["a", "b"])
     one, other = user_keys(users, 1), user_keys(users, 2)

@@ -251,6 +251,11 @@ def test_a_table_with_a_folder_for_every_value(spark: SparkSession, tmp_path: Pa
         write_table(made, TABLE, store, str(folder))
 
 
+def test_summaries_are_of_files_that_stay_as_they_are(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="footers are kept"):
+        worker_table(spark.range(1), by_thirds(), TABLE, summed_up=names())
+
+
 @pytest.mark.parametrize("last", [9, 0])
 def test_a_pass_makes_tables_with_and_without_folders_for_values(
     spark: SparkSession, tmp_path: Path, last: int

@@ -87,11 +87,17 @@ def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> 
 
 
 class OfNineWaves:
-    """A run of which two learners' models were made in nine waves of two buckets."""
+    """A run of which some learners' models were made in nine waves of two buckets."""
+
+    def __init__(self, kind: str = "factors") -> None:
+        self.kind = kind
 
     def record(self, stage: str) -> dict[str, Any]:
+        if stage == "features":
+            return {"settings": {"kind": self.kind}}
         assert stage == "train"
-        learners = [{"name": "straight"}, {"name": "curved", "params": {"kernel": "rbf"}}]
+        learners = [{"name": "straight"}, {"name": "curved", "params": {"kernel": "rbf"}},
+                    {"name": "boosted", "learner": "rankboost"}]  # fmt: skip
         settings = plain(TrainConfig(learners=[LearnerConfig(**entry) for entry in learners]))
         waves = [{"buckets": [2 * wave, 2 * wave + 1], "files": []} for wave in range(9)]
         return {"settings": settings, "facts": {"waves": waves}}
@@ -99,12 +105,17 @@ class OfNineWaves:
 
 @pytest.mark.parametrize(
     ("label", "sizes"),
-    [("straight", [8, 8, 2]), ("item_offset", [8, 8, 2]), ("curved", [2] * 9), ("oap", [2] * 9)],
-)
+    [("straight", [8, 8, 2]), ("item_offset", [8, 8, 2]), ("curved", [2] * 9), ("oap", [2] * 9),
+     ("boosted", [2] * 9)],
+)  # fmt: skip
 def test_waves_are_longer_where_lists_are_quick(label: str, sizes: list[int]) -> None:
     found = waves_of_lists(label, cast(Run, OfNineWaves()))
     assert [len(buckets) for buckets in found] == sizes
     assert [bucket for buckets in found for bucket in buckets] == [*range(18)]
+
+
+def test_with_reviewers_of_their_own_users_are_scored_one_by_one() -> None:
+    assert len(waves_of_lists("straight", cast(Run, OfNineWaves("reference")))) == 9
 
 
 def test_lists_of_another_learner_with_titles_and_filters(
