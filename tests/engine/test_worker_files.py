@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -300,6 +301,11 @@ def test_a_tasks_files_are_named_in_the_order_of_its_rows(
     store, folder = Filesystem(spark), str(tmp_path / "things")
     write_table(made, TABLE, store, folder, ("size",))
     assert stored_summaries(store, [folder]) == [f"n{number}" for number in range(6)]
+    # not by chance: Spark sorts once, and by the number too
+    executions: Any = spark._jsparkSession.sharedState().statusStore().executionsList()
+    plan = executions.last().physicalPlanDescription()
+    assert len(re.findall(r"^\(\d+\) Sort", plan, re.MULTILINE)) == 1
+    assert re.search(r"^Arguments: \[size#\d+ ASC[^,]*, number#\d+ ASC", plan, re.MULTILINE)
 
 
 def test_rows_as_large_as_files_are_written_in_parts(spark: SparkSession, tmp_path: Path) -> None:
