@@ -148,19 +148,19 @@ def _slide_windows(
     # sums of t over the window, of t² there, and of the t > 0
     total = squares = positive = 0.0
     cost = slack = 0.0
-    bar = values[begin] - hinges.margin if end > begin else 0.0
+    bar = values[begin] - hinges.margin  # no group is empty
     for j in range(begin, end):
-        rise = values[j] - hinges.margin - bar
+        before = bar
         bar = values[j] - hinges.margin
-        squares += rise * (2.0 * total + (high - low) * rise)
-        total += (high - low) * rise
-        positive += (middle - low) * rise
-        while low < last and bar - values[low] >= ceiling:
-            excess = bar - values[low]
+        # first those that leave, as they were: the sums never hold more than is in the zone
+        while low < high and bar - values[low] >= ceiling:
+            excess = before - values[low]
             low += 1
             total -= excess
             squares -= excess * excess
-            positive -= excess
+            positive -= max(excess, 0.0)
+        while low < last and bar - values[low] >= ceiling:
+            low += 1
         # an empty window leaves no rounding behind
         if low >= high:
             high = low
@@ -168,6 +168,10 @@ def _slide_windows(
         if low >= middle:
             middle = low
             positive = 0.0
+        rise = bar - before
+        squares += rise * (2.0 * total + (high - low) * rise)
+        total += (high - low) * rise
+        positive += (middle - low) * rise
         while middle < last and bar - values[middle] > 0.0:
             positive += bar - values[middle]
             middle += 1

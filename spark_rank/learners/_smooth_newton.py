@@ -42,6 +42,7 @@ _FLAT_ENOUGH = 0.3  # the line search stops where the slope is this share of the
 _MAX_TRIALS = 30
 _PATIENCE = 100  # rounds in which the gap does not halve: rounding has the last word
 _BLOCK = 4
+_LEAST_PIVOT = 1e-14  # share of a diagonal entry
 
 
 class NewtonSolution(NamedTuple):
@@ -254,13 +255,17 @@ def _set_hessian(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _solve_positive(matrix: FloatArray, right: FloatArray) -> None:
-    """Solve in place by Cholesky's method; reads and overwrites the lower half. O(d³)."""
+    """Solve in place by Cholesky's method; reads and overwrites the lower half. O(d³).
+
+    A pivot that is lost to rounding is raised: what solves nearby is still a way down.
+    """
     d = right.shape[0]
     for i in range(d):
         row = matrix[i]
         for j in range(i):
             row[j] = (row[j] - dot(row[:j], matrix[j, :j])) / matrix[j, j]
-        row[i] = np.sqrt(row[i] - dot(row[:i], row[:i]))
+        pivot, least = row[i] - dot(row[:i], row[:i]), _LEAST_PIVOT * row[i]
+        row[i] = np.sqrt(least if pivot < least else pivot)
         right[i] = (right[i] - dot(row[:i], right[:i])) / row[i]
     for i in range(d - 1, -1, -1):
         right[i] /= matrix[i, i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 # of a kernel matrix, as shares of its greatest entry
 _ASYMMETRY = 1e-8
 _INDEFINITE = 1e-8
+_EPSILON = float(np.finfo(np.float64).eps)
+_LOST_DIGITS = 1e-2  # of the targets may be rounding: a tenth of a star on a scale of ten
 
 KERNEL_PARAMETERS: dict[str, Parameter] = {
     "C": Real("trade-off between fit and norm", above=0.0),
@@ -80,7 +83,18 @@ class KernelMachine(Learner):
         """Return the sums of the kernel values of the rows of `X` with the training items."""
         if self.support_ is None:
             return np.asarray(check_items(X, len(alpha)) @ alpha)
-        return self._kernel().sums(check_items(X, self.support_.shape[1]), self.support_, alpha)
+        points = check_items(X, self.support_.shape[1])
+        if not alpha.any():  # a constant, whatever the kernel makes of these points
+            return np.zeros(len(points))
+        return self._kernel().balanced_sums(points, self.support_, alpha)
+
+    def _near_origin(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return the points whose kernel values keep their digits, and what was taken off them.
+
+        With α that sum to 0 the linear part of the kernel sees no shift but as a constant.
+        """
+        origin = self._kernel().origin(X) if self.kernel != "precomputed" else None
+        return (X, None) if origin is None else (X - origin, origin)
 
     def _width(self, X: FloatArray) -> float | None:
         """Return γ for these examples, which may decide it; None for kernels without one."""
@@ -96,6 +110,35 @@ class KernelMachine(Learner):
 def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:
     """Return checked features in one memory layout: the same numbers give the same bits."""
     return np.ascontiguousarray(check_features(X, n_features))
+
+
+def centre_gram(gram: FloatArray) -> FloatArray:
+    """Centre a kernel matrix in place, rows and columns, and return what its row means were."""
+    row_means = gram.mean(axis=1)
+    gram -= row_means[:, None]
+    gram -= row_means - row_means.mean()
+    return np.asarray(row_means)
+
+
+def check_digits(alpha: FloatArray, greatest: float, targets: FloatArray) -> None:
+    """Raise `NumericFailureError` where rounding of kernel values outweighs the scores.
+
+    An error of the share ε in values up to `greatest` moves a score by up to ε·greatest·Σ|α|.
+    """
+    if not math.isfinite(greatest):
+        raise NumericFailureError("the kernel overflowed: scale the features down")
+    moved = 4.0 * _EPSILON * greatest * float(np.abs(alpha).sum())
+    if not moved <= _LOST_DIGITS * float(np.abs(targets).max(initial=0.0)):
+        raise NumericFailureError(
+            "rounding leaves nothing of the solution: lower C, or centre the features and "
+            "scale the features down"
+        )
+
+
+def mean_target(targets: FloatArray) -> float:
+    """Return the mean; of equal targets exactly their value."""
+    first = float(targets[0])
+    return first if (targets == first).all() else float(targets.sum() / len(targets))
 
 
 def check_gram(gram: FloatArray) -> FloatArray:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import ddot
+from scipy.spatial.distance import cdist
 
 from spark_rank.learners._gaussian import (
     gaussian_sums,
@@ -22,6 +23,7 @@ from spark_rank.learners.errors import NumericFailureError
 _SMALLEST = sys.float_info.min  # of less the reciprocal overflows
 # γ‖x‖² from which Gaussians lose a digit in 1e12
 _FAR = 4096.0
+_ROWS_AT_ONCE = 256
 
 KERNELS = ("linear", "rbf", "poly", "linear+rbf", "precomputed")
 
@@ -38,6 +40,10 @@ class _Points(NamedTuple):
         rows, halves = _plain(A), np.empty(len(A))
         return cls(rows, halves, half_norms(rows, halves))
 
+    def is_far(self, gamma: float) -> bool:
+        """Tell whether the norms leave too few digits of distances as great as the width."""
+        return _FAR < 2.0 * gamma * self.greatest < math.inf
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -45,6 +51,9 @@ class Kernel:
 
     ``linear``  a·b;  ``rbf``  w·exp(−γ‖a − b‖²);  ``poly``  (γ a·b + coef0)^degree;
     ``linear+rbf``  their sum. Cost O(m n d) by one matrix product for m×n values.
+
+    Dual coefficients that sum to 0 see no shift of the points in a linear part: a sum of its
+    values changes by a constant only. `origin` is where the points keep their digits.
     """
 
     name: str
@@ -53,10 +62,16 @@ class Kernel:
     coef0: float = 1.0
     rbf_weight: float = 1.0
 
+    def origin(self, X: FloatArray) -> FloatArray | None:
+        """Return the point to take off all points; None where a shift is no matter of digits."""
+        return mean_row(X) if self.name in ("linear", "linear+rbf") else None
+
     def __call__(self, A: FloatArray, B: FloatArray) -> FloatArray:
         """Return the m×n matrix of kernel values between the rows of A and of B."""
         if self._is_gaussian:
             left, right = self._near(A, B)
+            if right.is_far(self.gamma):
+                return self._far_values(A, B)
             products = left.rows @ right.rows.T
             gaussian_values(products, left.halves, right.halves, *self._constants())
             return products
@@ -73,16 +88,40 @@ class Kernel:
         if not self._is_gaussian:
             return self(X, X)
         _, points = self._near(X, X)
+        if points.is_far(self.gamma):
+            return self._far_values(X, X)
         gram = np.empty((len(X), len(X)))
         upper_gaussian(points.rows, points.halves, *self._constants(), gram)
         return gram
 
-    def sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
-        """Return ``Σ_j α_j K(a, b_j)`` for every row a of A."""
+    def greatest(self, X: FloatArray) -> float:
+        """Return the greatest value between rows of X: one of a row with itself. O(m d)."""
+        norm = 2.0 * half_norms(_plain(X), np.empty(len(X)))
+        if self.name == "poly":
+            return float((self.gamma * norm + self.coef0) ** self.degree)
+        own = norm if self.name != "rbf" else 0.0
+        return own + (self.rbf_weight if self._is_gaussian else 0.0)
+
+    def balanced_sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
+        """Return ``Σ_j α_j K(a, b_j)`` for every row a of A, of α that sum to 0.
+
+        The linear part is ``w·a`` with ``w = Σ α_j b_j``, from differences of the b.
+        """
+        if self.name != "linear+rbf":
+            return self._sums(A, B, alpha)
+        gaussians = replace(self, name="rbf")._sums(A, B, alpha)
+        return np.asarray(gaussians + A @ (alpha @ (B - mean_row(B))))
+
+    def _sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
         if not self._is_gaussian:
             return np.asarray(self(A, B) @ alpha)
         left, right = self._near(A, B)
         sums = np.empty(len(A))
+        if right.is_far(self.gamma):
+            for start in range(0, len(A), _ROWS_AT_ONCE):
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                sums[rows] = self._far_values(A[rows], B) @ alpha
+            return sums
         gaussian_sums(
             left.rows, right.rows, left.halves, right.halves, *self._constants(), _plain(alpha),
             sums,
@@ -97,12 +136,21 @@ class Kernel:
         which a move would change, stays as it is too.
         """
         right = _Points.of(B)
-        reach = 2.0 * self.gamma * right.greatest
-        if self.name == "rbf" and _FAR < reach < math.inf:
-            mean = B.mean(axis=0)
-            A, B = (B - mean,) * 2 if A is B else (A - mean, B - mean)
+        if self.name == "rbf" and right.is_far(self.gamma):
+            origin = mean_row(B)
+            A, B = (B - origin,) * 2 if A is B else (A - origin, B - origin)
             right = _Points.of(B)
         return right if A is B else _Points.of(A), right
+
+    def _far_values(self, A: FloatArray, B: FloatArray) -> FloatArray:
+        """Return the values where products of coordinates lose the distances."""
+        if self.name == "linear+rbf":
+            return np.asarray(replace(self, name="rbf")(A, B) + A @ B.T)
+        values = cdist(A, B, "sqeuclidean")
+        values *= -self.gamma
+        np.exp(values, out=values)
+        values *= self.rbf_weight
+        return np.asarray(values)
 
     @property
     def _is_gaussian(self) -> bool:
@@ -120,17 +168,26 @@ def _plain(values: FloatArray) -> FloatArray:
     return view
 
 
-def scale_gamma(X: FloatArray) -> float:
-    """Return 1 / (d · variance of X): the width when none is given.
+def mean_row(X: FloatArray) -> FloatArray:
+    """Return the mean of the rows: exactly the common one where all are equal."""
+    first = X[0]
+    return np.asarray(first + (X - first).sum(axis=0) / len(X))
 
-    The mean squared distance of two rows is about 2·d·variance, so the Gaussian of a typical
-    pair is about e⁻². Features that do not vary, or that there are none of, have width 1.
+
+def scale_gamma(X: FloatArray) -> float:
+    """Return 1 / (sum of the variances of the columns of X): the width when none is given.
+
+    The mean squared distance of two rows is about twice that sum, so the Gaussian of a typical
+    pair is about e⁻², wherever the columns lie. Features that do not vary, or that there are none
+    of, have width 1.
     """
     if X.size == 0:
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        away = (X - X.sum() / X.size).reshape(-1)
-    spread = X.shape[1] * (float(ddot(away, away)) / X.size)  # half the time of X.var()
+        away = X - X[0]  # exactly 0 where a column does not vary
+        away -= away.sum(axis=0) / len(X)
+    flat = away.reshape(-1)
+    spread = float(ddot(flat, flat)) / len(X)  # half the time of X.var()
     if not math.isfinite(spread):
         raise NumericFailureError("the variance of X overflowed: scale the features down")
     return 1.0 / spread if spread >= _SMALLEST else 1.0

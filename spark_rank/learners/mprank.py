@@ -20,14 +20,22 @@ from spark_rank.learners.errors import (
 from spark_rank.learners.kernel_machine import (
     KERNEL_PARAMETERS,
     KernelMachine,
+    centre_gram,
+    check_digits,
     check_gram,
     check_items,
+    mean_target,
 )
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
-from spark_rank.learners.ridge import ridge_of, solve_centred, solve_ridge
+from spark_rank.learners.ridge import (
+    is_faint,
+    ridge_of,
+    solve_by_axes,
+    solve_centred,
+    solve_ridge,
+)
 
-_PLAIN_PRODUCTS = ("linear", "precomputed")
 _NO_COSTS: FloatArray = np.empty(0)
 _BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training", "_stream")
 
@@ -86,6 +94,8 @@ class MPRank(KernelMachine):
     fixed = ("kernel", "gamma", "degree", "coef0", "rbf_weight")
 
     _stream: mprank_online.Stream | None
+    _fitted_params: dict[str, Any]
+    _fitted_ridge: float
 
     def __init__(
         self,
@@ -146,7 +156,9 @@ class MPRank(KernelMachine):
 
     def _fit(self, features: FloatArray, targets: FloatArray) -> None:
         self._residuals: FloatArray | None = None
-        if self._is_primal(*features.shape):
+        if (targets == targets[0]).all():
+            self._accept_constant(features, float(targets[0]))
+        elif self._is_primal(*features.shape):
             self._fit_primal(features, targets)
         elif self.solver == "online":
             self._fit_online(features, targets)
@@ -158,8 +170,9 @@ class MPRank(KernelMachine):
             raise NotFittedError("a model that was read back cannot learn on: call fit")
         begun: mprank_online.Stream | None = getattr(self, "_stream", None)
         features, targets = self._begin(X, y, offset, stream=begun)
+        d = features.shape[1]
         if begun is None:
-            stream = mprank_online.Stream(self._kernel(), features.shape[1])
+            stream = mprank_online.Stream(self._kernel(), self._near_origin(features[:1])[1], d)
             self._begun_with = self._fixed_values()
         else:
             stream = begun.branch()
@@ -169,12 +182,17 @@ class MPRank(KernelMachine):
             points = stream.points()
             self._stream, self._residuals = stream, None
             self._training = (points, stream.targets())
-            self._accept_dual(points, stream.dual(), stream.intercept(), centred=False)
-            self.objective_ = stream.objective(self._ridge(len(stream)))
+            self._note_fit(len(stream))
+            alpha = stream.dual()
+            check_digits(alpha, stream.greatest, stream.targets() - stream.targets().mean())
+            self._accept_dual(points, alpha, stream.intercept(), stream.origin)
+            self.objective_ = stream.objective(self._fitted_ridge)
 
     def _check_solution(self) -> None:
         if not math.isfinite(self.objective_):
-            raise NumericFailureError("the solution overflowed: scale the features down")
+            raise NumericFailureError(
+                "the solution overflowed: lower C, or scale the features down"
+            )
 
     def training_residuals(self) -> FloatArray | None:
         """Return ``h(x) − y`` of the examples that `fit` was given; they cost nothing.
@@ -192,15 +210,27 @@ class MPRank(KernelMachine):
 
         The mean over pairs of the squared cost when both are left out of training: O(m²) after
         the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. Needs three examples.
+        Hyper-parameters that changed since `fit` do not count.
         """
         X, y = self._learned("_training")
         if len(y) < 3:
             raise InvalidDataError("leave-pair-out needs at least three examples")
-        ridge = self._ridge(len(y))
-        if self._is_primal(*X.shape):
+        fitted = type(self)(**self._fitted_params)
+        fitted.gamma_ = self.gamma_
+        return fitted._leave_pair_out(X, y, self._fitted_ridge)
+
+    def _leave_pair_out(self, X: FloatArray, y: FloatArray, ridge: float) -> float:
+        primal = self._is_primal(*X.shape)
+        matrix = X if primal else self._gram(X)
+        trace = float(np.square(X - X.mean(axis=0)).sum()) if primal else matrix.trace()
+        if is_faint(ridge, trace):
+            features = self.kernel == "linear"
+            matrix = X if features else matrix
+            return float(trace_path(matrix, y, np.array([ridge]), primal=features).errors[0])
+        if primal:
             residual_maker = leave_pair_out.residual_maker_from_features(X, ridge)
         else:
-            residual_maker = leave_pair_out.residual_maker_from_gram(self._gram(X), ridge)
+            residual_maker = leave_pair_out.residual_maker_from_gram(matrix, ridge)
         return leave_pair_out.error(residual_maker, residual_maker @ (y - y.mean()))
 
     @classmethod
@@ -228,15 +258,14 @@ class MPRank(KernelMachine):
             model.check_parameters()
         first = models[0]
         features, targets = first._begin(X, y, offset)
-        primal = first._is_primal(*features.shape)
         ridges = np.array([model._ridge(len(targets)) for model in models])
-        matrix = features if primal else first._gram(features)
+        matrix, primal, origin = first._path_matrix(features, float(ridges.min()))
         found = trace_path(matrix, targets, ridges, primal=primal)
         for position, model in enumerate(models):
             for name in _BEGUN:
                 setattr(model, name, getattr(first, name))
-            dual, intercept = found.dual[position], found.intercepts[position]
-            model._accept_dual(features, dual, intercept, centred=not primal)
+            model._note_fit(len(targets))
+            model._accept_dual(features, found.dual[position], found.intercepts[position], origin)
             model.objective_ = float(found.objectives[position])
         return MPRankPath(
             np.array([model.C for model in models], float),
@@ -272,7 +301,23 @@ class MPRank(KernelMachine):
             self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
         self._stream = stream
         self._training = (features, ratings - known)
+        self._note_fit(len(ratings))
         return self._training
+
+    def _path_matrix(
+        self, X: FloatArray, ridge: float
+    ) -> tuple[FloatArray, bool, FloatArray | None]:
+        """Return what a path decomposes: features or kernel values, which, and their origin."""
+        if self._is_primal(*X.shape):
+            return X, True, None
+        matrix = self._gram(X)
+        if self.kernel == "linear" and is_faint(ridge, matrix.trace()):
+            return X, True, None
+        return matrix, False, self._near_origin(X)[1]
+
+    def _note_fit(self, m: int) -> None:
+        """Remember what the solution was found with, whatever is set afterwards."""
+        self._fitted_params, self._fitted_ridge = self.get_params(), self._ridge(m)
 
     def _is_primal(self, m: int, d: int) -> bool:
         if self.kernel != "linear" or self.solver in ("dual", "online"):
@@ -281,27 +326,36 @@ class MPRank(KernelMachine):
 
     def _ridge(self, m: int) -> float:
         """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m; and growth."""
-        return ridge_of(self.C, self.ridge, self.growth, m)
+        ridge = ridge_of(self.C, self.ridge, self.growth, m)
+        if not 0.0 < ridge < math.inf:
+            raise NumericFailureError(f"C={self.C} makes a ridge of {ridge}: take one nearer 1")
+        return ridge
 
     def _gram(self, X: FloatArray) -> FloatArray:
-        """Return the m×m kernel matrix; linear features are centred first, for their digits."""
+        """Return the m×m kernel matrix; of points near the origin, for their digits."""
         if self.kernel == "precomputed":
-            return X.copy()
-        if self.kernel == "linear":
-            points = X - X.mean(axis=0)
-            return points @ points.T
-        return self._kernel()(X, X)
+            gram = X.copy()
+            centre_gram(gram)
+            return gram
+        points, _ = self._near_origin(X)
+        return self._kernel()(points, points)
 
-    def _upper_gram(self, X: FloatArray) -> FloatArray:
-        """Return the same but for what is below the diagonal."""
-        return self._gram(X) if self.kernel in _PLAIN_PRODUCTS else self._kernel().upper(X)
+    def _greatest(self, X: FloatArray) -> float:
+        """Return the greatest kernel value; none is greater than those on the diagonal."""
+        if self.kernel == "precomputed":
+            return float(np.abs(X).max())
+        return self._kernel().greatest(self._near_origin(X)[0])
 
     def _fit_primal(self, X: FloatArray, y: FloatArray) -> None:
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
         ridge = self._ridge(len(y))
         x_mean, y_mean = X.mean(axis=0), y.mean()
         centred, targets = X - x_mean, y - y_mean
-        coef = solve_ridge(centred.T @ centred, centred.T @ targets, ridge)
+        scatter = centred.T @ centred
+        if is_faint(ridge, float(scatter.trace())):
+            coef = solve_by_axes(centred, targets, ridge)[0]
+        else:
+            coef = solve_ridge(scatter, centred.T @ targets, ridge)
         residuals = centred @ coef - targets
         self.coef_, self.dual_coef_, self.support_ = coef, None, None
         self.intercept_ = float(y_mean - x_mean @ coef)
@@ -309,39 +363,69 @@ class MPRank(KernelMachine):
         self._residuals = residuals
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
-        gram = self._upper_gram(X)
-        ridge = self._ridge(len(y))
-        mean = float(y.sum() / len(y))
-        targets = y - mean
-        alpha, constant = solve_centred(gram, targets, ridge)
-        self._accept_dual(X, alpha, mean + constant)
+        if self.kernel == "linear":
+            self._fit_linear_dual(X, y)
+            return
+        ridge, mean = self._ridge(len(y)), mean_target(y)
+        targets, origin = y - mean, None
+        if self.kernel == "precomputed":
+            gram = X.copy()
+            row_means = centre_gram(gram)
+            alpha, constant = solve_centred(gram, targets, ridge)
+            constant -= float(row_means @ alpha)
+        else:
+            points, origin = self._near_origin(X)
+            alpha, constant = solve_centred(self._kernel().upper(points), targets, ridge)
+        check_digits(alpha, self._greatest(X), targets)
+        self._accept_dual(X, alpha, mean + constant, origin)
         self.objective_ = float(alpha @ targets)
         # (I/C′ + K) α = y − b·1
         self._residuals = -ridge * alpha
 
+    def _fit_linear_dual(self, X: FloatArray, y: FloatArray) -> None:
+        ridge, mean = self._ridge(len(y)), mean_target(y)
+        points, origin = self._near_origin(X)
+        gram, targets, constant = points @ points.T, y - mean, 0.0
+        if is_faint(ridge, float(gram.trace())):
+            _, alpha = solve_by_axes(points, targets, ridge)
+        else:
+            alpha, constant = solve_centred(gram, targets, ridge)
+        self._accept_dual(X, alpha, mean + constant, origin)
+        self.objective_ = float(alpha @ targets)
+        self._residuals = -ridge * alpha
+
     def _fit_online(self, X: FloatArray, y: FloatArray) -> None:
-        gram = self._gram(X)
-        row_means = gram.mean(axis=1)
-        gram -= row_means[:, None]
-        gram -= row_means[None, :] - row_means.mean()
+        gram = X.copy() if self.kernel == "precomputed" else self._gram(X)
+        row_means = centre_gram(gram)
         alpha, costs = mprank_online.solve(
             gram, y - y.mean(), self._ridge(len(y)), self.tol, self.max_rounds, self.eta
         )
         alpha -= alpha.mean()  # what is left of Σα before convergence moves the constant only
-        self._accept_dual(X, alpha, y.mean() - row_means @ alpha)
+        check_digits(alpha, self._greatest(X), y - y.mean())
+        self._accept_dual(X, alpha, y.mean() - row_means @ alpha, self._near_origin(X)[1])
         self.n_rounds_, self.cost_path_ = len(costs), costs
         self.objective_ = float(costs[-1])
 
+    def _accept_constant(self, X: FloatArray, target: float) -> None:
+        """Take over ``w = 0``: of equal targets nothing is to be learned."""
+        self._accept_dual(X, np.zeros(len(X)), target, None)
+        if self._is_primal(*X.shape):
+            self.dual_coef_ = None
+        self.objective_, self._residuals = 0.0, np.zeros(len(X))
+
     def _accept_dual(
-        self, X: FloatArray, alpha: FloatArray, intercept: float, *, centred: bool = True
+        self, X: FloatArray, alpha: FloatArray, intercept: float, origin: FloatArray | None
     ) -> None:
-        """Take over a dual solution with Σα = 0; `centred`: linear kernel values were centred."""
+        """Take over a dual solution with Σα = 0, of kernel values between ``X − origin``."""
         self.dual_coef_, self.coef_, self.support_ = alpha, None, None
         self.intercept_ = float(intercept)
-        if self.kernel == "linear":
+        linear_part = np.zeros(X.shape[1])
+        if "linear" in self.kernel and alpha.any():
             # Σα = 0: centring the rows changes nothing but the digits that survive
-            mean = X.mean(axis=0)
-            self.coef_ = (X - mean).T @ alpha
-            self.intercept_ -= float(mean @ self.coef_) if centred else 0.0
+            linear_part = (X - X.mean(axis=0)).T @ alpha
+        if origin is not None:
+            self.intercept_ -= float(origin @ linear_part)
+        if self.kernel == "linear":
+            self.coef_ = linear_part
         elif self.kernel != "precomputed":
             self.support_ = X

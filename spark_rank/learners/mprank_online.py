@@ -71,8 +71,10 @@ class Stream:
     no m×m matrix is held: ``K̃_ij = K_ij − (R_i + R_j)/m + S/m²``.
     """
 
-    def __init__(self, kernel: Kernel, width: int) -> None:
+    def __init__(self, kernel: Kernel, origin: FloatArray | None, width: int) -> None:
         self._kernel = kernel
+        self.origin = origin
+        self.greatest = 0.0  # of the kernel values so far
         self._rows = np.empty((8, width))
         self._vectors = np.empty((4, 8))  # α, row sums, targets, uncentred scores
         self._size = 0
@@ -100,7 +102,9 @@ class Stream:
         self._make_room()
         m = self._size + 1
         self._rows[m - 1] = row
-        values = self._kernel(self._rows[m - 1 : m], self._rows[:m])[0]
+        points = self._rows[:m] if self.origin is None else self._rows[:m] - self.origin
+        values = self._kernel(points[-1:], points)[0]
+        self.greatest = max(self.greatest, float(values[-1]))
         alpha, sums, targets, scores = (vector[:m] for vector in self._vectors)
         alpha[-1], targets[-1] = 0.0, target
         sums[:-1] += values[:-1]

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import eigh, svd
+from scipy.linalg import eigh
 
 from spark_rank.learners import leave_pair_out
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
+from spark_rank.learners.kernel_machine import centre_gram
+from spark_rank.learners.ridge import Axes
 
 if TYPE_CHECKING:
     from spark_rank.learners.mprank import MPRank
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_MOST_NOISE = 1e-3  # of what is divided by: the result has no more than three digits then
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ def trace_path(
     if len(y) < 3:
         raise InvalidDataError("leave-pair-out needs at least three examples")
     basis, values, row_means = _decompose(matrix, primal=primal)
+    _check_ridges(ridges, values, basis, np.abs(matrix).max() if not primal else 0.0)
     targets = y - y.mean()
     projected = basis.T @ targets
     outside = targets - basis @ projected
@@ -74,15 +80,33 @@ def _decompose(matrix: FloatArray, *, primal: bool) -> tuple[FloatArray, FloatAr
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")
     if primal:
         mean = matrix.mean(axis=0)
-        centred = matrix - mean
-        vectors, singular, _ = svd(centred, full_matrices=False, check_finite=False)
-        values, row_means = singular**2, centred @ mean
+        axes = Axes.of(matrix - mean)
+        vectors, values = axes.left, axes.lengths**2
+        row_means = (matrix - mean) @ mean
     else:
-        row_means = matrix.mean(axis=1)
-        centred = matrix - row_means[:, None] - row_means[None, :] + row_means.mean()
+        centred = matrix.copy()
+        row_means = centre_gram(centred)
         values, vectors = eigh(centred, check_finite=False, overwrite_a=True, driver="evd")
         values = np.maximum(values, 0.0)
     return np.subtract(vectors, vectors.mean(axis=0), order="C"), values, row_means
+
+
+def _check_ridges(
+    ridges: FloatArray, values: FloatArray, basis: FloatArray, greatest: float
+) -> None:
+    """Raise `NumericFailureError` where rounding of kernel values is what a ridge is added to.
+
+    Kernel values up to `greatest`, or 0 for features, are off by their last digits, and the
+    eigenvalues by as much times √m.
+    """
+    own = np.square(basis).sum(axis=0) > 0.5  # the constant vector has no say
+    noise = 4.0 * _EPSILON * greatest * len(basis) ** 0.5
+    smallest = float(values[own].min(initial=np.inf)) + float(ridges.min())
+    if noise > _MOST_NOISE * smallest:
+        raise NumericFailureError(
+            "the ridge is lost in the rounding of the kernel: lower C, or centre and scale down "
+            "the features"
+        )
 
 
 def _outside(basis: FloatArray) -> FloatArray:

@@ -39,6 +39,9 @@ class InsensitiveLoss:
         self.epsilon = epsilon
         self.power = power
         self.weight = weight
+        self.n_examples = len(targets)
+        # the greatest number besides the scores in a difference
+        self.span = float(np.abs(targets).max()) + epsilon
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and a subgradient at `scores`, in O(m log m)."""
@@ -48,6 +51,24 @@ class InsensitiveLoss:
         # the double sum holds every pair twice
         pulls *= 2.0 * self.weight
         return 2.0 * self.weight * total, pulls
+
+    def moved_by(self, shift: float, cost: float) -> float:
+        """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""
+        n_pairs = 0.5 * len(self.targets) ** 2
+        return _moved(2.0 * self.weight, self.power, 2.0 * shift * n_pairs, n_pairs, cost)
+
+    def moved_at(self, scores: FloatArray, shifts: FloatArray, cost: float) -> float:
+        """Return how far the `shifts` of these scores may move the cost, in O(m log m).
+
+        Only the pairs count that cost already or would then.
+        """
+        residuals = scores - self.targets
+        ordered, reach = np.sort(residuals), self.epsilon - 2.0 * float(shifts.max())
+        below = np.searchsorted(ordered, residuals - reach, "right")
+        above = len(ordered) - np.searchsorted(ordered, residuals + reach, "left")
+        pairs = np.minimum(below + above, len(ordered))
+        moves, n_pairs = float(pairs @ shifts), 0.5 * float(pairs.sum())
+        return _moved(2.0 * self.weight, self.power, moves, n_pairs, cost)
 
     def hinges(self) -> PairHinges:
         """Return the same cost as hinges: of r_j over r_i by more than ε, for all i and j."""
@@ -73,6 +94,8 @@ class HingeLoss:
         self.n_levels = self.n_groups = len(levels)
         self.weight = weight
         self.offset = offset
+        self.n_examples = len(self.levels)
+        self.span = 1.0 + (0.0 if offset is None else float(np.abs(offset).max()))
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and a subgradient at `scores`, in O(m (log m + log k))."""
@@ -81,6 +104,21 @@ class HingeLoss:
         _, total, pulls = violations(shifted, order, self.levels, self.n_levels, 1.0)
         pulls *= self.weight
         return self.weight * total, pulls
+
+    def moved_by(self, shift: float, cost: float) -> float:
+        """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""
+        n_pairs = 0.5 * len(self.levels) ** 2
+        return _moved(self.weight, 1, 2.0 * shift * n_pairs, n_pairs, cost)
+
+    def moved_at(self, scores: FloatArray, shifts: FloatArray, cost: float) -> float:
+        """Return how far the `shifts` of these scores may move the cost, in O(m log m).
+
+        Only the pairs count that cost already or would then.
+        """
+        shifted = scores if self.offset is None else scores + self.offset
+        reach, most = 1.0 + 2.0 * float(shifts.max()), 2.0 * float(shifts.max())
+        n_pairs = violations(shifted, np.argsort(shifted), self.levels, self.n_levels, reach)[0]
+        return _moved(self.weight, 1, most * n_pairs, n_pairs, cost)
 
     def hinges(self) -> PairHinges:
         """Return the same cost as hinges: one pair of groups for each two levels, k (k − 1) / 2."""
@@ -93,6 +131,15 @@ class HingeLoss:
         groups = np.column_stack([higher, lower])
         items = np.argsort(self.levels, kind="stable")
         return PairHinges(shift, items, starts, groups, -1.0, 1, float(self.weight))
+
+
+def _moved(weight: float, power: int, moves: float, n_pairs: float, cost: float) -> float:
+    """Return how much ``weight Σ max(0, t)^power`` may grow where the t grow by `moves` in all."""
+    if power == 1 or n_pairs == 0.0:
+        return weight * moves
+    # Σ 2 t·move + move²: the Σ t² are the cost
+    move = moves / n_pairs
+    return float(2.0 * move * np.sqrt(weight * n_pairs * cost) + weight * moves * move)
 
 
 def misranked_pairs(scores: FloatArray, levels: IntArray, n_levels: int) -> int:
@@ -133,35 +180,37 @@ def squared_excesses(
 ) -> tuple[float, FloatArray]:
     """Return Σ max(0, |r_i − r_j| − ε)² over unordered pairs, and its gradient, in O(m).
 
-    With p_i the sum over j of the excess, signed as r_i − r_j, the value is ``p·r − ε Σ excess``
-    and the gradient 2p. Sums over the items far enough below (above) i are differences of prefix
-    sums.
+    From one i to the next all excesses over the items far enough below grow by the same, and new
+    ones come in: nothing is ever taken off their sums, so that small excesses keep their digits.
+    The gradient is twice the sum of the excesses, signed as r_i − r_j.
     """
     m = residuals.shape[0]
-    origin = residuals[order[m // 2]]  # the sums need the digits, the comparisons do not
-    prefix = np.zeros(m + 1)
-    for i in range(m):
-        prefix[i + 1] = prefix[i] + (residuals[order[i]] - origin)
     pulls = np.empty(m)
-    excesses = 0.0
+    total = excesses = squares = 0.0
     below = 0
     for i in range(m):
-        while residuals[order[i]] - residuals[order[below]] > epsilon:
+        value = residuals[order[i]]
+        rise = value - residuals[order[i - 1]] if i > 0 else 0.0
+        squares += rise * (2.0 * excesses + below * rise)
+        excesses += below * rise
+        while value - residuals[order[below]] > epsilon:
+            excess = value - residuals[order[below]] - epsilon
+            excesses += excess
+            squares += excess * excess
             below += 1
-        excess = below * (residuals[order[i]] - origin - epsilon) - prefix[below]
-        pulls[order[i]] = excess
-        excesses += excess
+        pulls[order[i]] = 2.0 * excesses
+        total += squares
+    excesses = 0.0
     above = m - 1
     for i in range(m - 1, -1, -1):
-        while residuals[order[above]] - residuals[order[i]] > epsilon:
+        value = residuals[order[i]]
+        rise = residuals[order[i + 1]] - value if i < m - 1 else 0.0
+        excesses += (m - 1 - above) * rise
+        while residuals[order[above]] - value > epsilon:
+            excesses += residuals[order[above]] - value - epsilon
             above -= 1
-        n_above = m - 1 - above
-        reach = residuals[order[i]] - origin + epsilon
-        pulls[order[i]] -= (prefix[m] - prefix[above + 1]) - n_above * reach
-    total = _inner_product(pulls, residuals, origin) - epsilon * excesses
-    for i in range(m):
-        pulls[i] *= 2.0
-    return max(total, 0.0), pulls
+        pulls[order[i]] -= 2.0 * excesses
+    return total, pulls
 
 
 @njit(cache=True, nogil=True)

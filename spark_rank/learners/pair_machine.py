@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.bundle import GramProduct, Plane, Solution, minimise
+from spark_rank.learners.certificates import (
+    Point,
+    certified_gap,
+    point_of_dual,
+    point_of_weights,
+)
 from spark_rank.learners.errors import NumericFailureError
-from spark_rank.learners.kernel_machine import KERNEL_PARAMETERS, KernelMachine, check_gram
+from spark_rank.learners.kernel_machine import (
+    KERNEL_PARAMETERS,
+    KernelMachine,
+    centre_gram,
+    check_gram,
+)
 from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
 
 HingeSum = InsensitiveLoss | HingeLoss
+Found = TypeVar("Found", Solution, NewtonSolution)
 
 _FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
 _SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
@@ -22,6 +34,7 @@ _FIRST_ROUNDS = 12
 _SPANNED = 512  # items up to which features that span them are found where rounding is great
 _NOISE = 1e-14  # eigenvalues below this share of the greatest, an item, are rounding
 _LOST = 0.9  # a gap like this, and no round that lessens it: the model may be anything
+_OVERFLOWED = "the solution overflowed: lower C, or scale X down"
 _FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
 
 
@@ -65,9 +78,25 @@ class PairMachine(KernelMachine):
 
     def _fit_linear(self, X: FloatArray, loss: HingeSum) -> tuple[Solution | NewtonSolution, float]:
         means = X.sum(axis=0) / len(X)
-        solution, self.coef_ = self._minimise_linear(X - means, loss)
         self.dual_coef_, self.support_, self.gamma_ = None, None, None
-        return solution, float(means @ self.coef_)
+        if _nothing_costs(loss):
+            self.coef_ = np.zeros(X.shape[1])
+            return _constant_solution(len(X)), 0.0
+        features = X - means
+        solution, self.coef_ = self._minimise_linear(features, loss)
+        certified = self._certified(solution, loss, point_of_weights(features, self.coef_))
+        return certified, float(means @ self.coef_)
+
+    def _certified(self, solution: Found, loss: HingeSum, point: Point) -> Found:
+        """Return the solution with the gap that rounding leaves, or raise if it leaves none."""
+        _check_finite(solution)
+        lower = solution.objective * (1.0 - solution.gap)
+        objective, gap = certified_gap(loss, point, lower, self.tol)
+        if gap > max(_LOST, self.tol) and solution.n_iter < self.max_iter:
+            raise NumericFailureError(
+                "rounding leaves nothing of the solution: lower C, or scale X down"
+            )
+        return solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
 
     def _minimise_linear(
         self, features: FloatArray, loss: HingeSum
@@ -84,25 +113,50 @@ class PairMachine(KernelMachine):
             left -= first.n_iter
         if left > 0 and not (tried and tried[0][0].converged):
             near = _minimise_in_span(features, loss, float(self.tol), left)
-            tried.append((near, near.coef))
             left -= near.n_iter
-            known = Plane(near.plane_slope, near.plane_constant)
-        if left > 0 and not tried[-1][0].converged:
+            if np.isfinite(near.objective):
+                tried.append((near, near.coef))
+                known = Plane(near.plane_slope, near.plane_constant)
+        if left > 0 and not (tried and tried[-1][0].converged):
             last = self._solve(loss, _linear_product(features), len(features), left, known)
             tried.append((last, last.dual @ features))
-        rounds = sum(solution.n_iter for solution, _ in tried)
-        best, coef = min(tried, key=lambda one: one[0].gap)
-        return best._replace(n_iter=rounds), coef
+            left -= last.n_iter
+        if not tried:
+            raise NumericFailureError(_OVERFLOWED)
+        best, coef = min(tried, key=lambda one: (one[0].gap, one[0].objective))
+        return best._replace(n_iter=self.max_iter - left), coef
 
     def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
-        precomputed = self.kernel == "precomputed"
-        self.gamma_ = self._width(X)
-        gram = check_gram(X) if precomputed else self._kernel()(X, X)
+        self.coef_, self.gamma_ = None, self._width(X)
+        self.support_ = None if self.kernel == "precomputed" else X.copy()
+        if self.kernel == "precomputed":
+            check_gram(X)
+        if _nothing_costs(loss):
+            self.dual_coef_ = np.zeros(len(X))
+            return _constant_solution(len(X)), 0.0
+        gram, given, row_means, origin = self._training_gram(X)
         solution = self._minimise_kernel(gram, loss)
-        self.coef_ = None
-        self.dual_coef_ = solution.dual
-        self.support_ = None if precomputed else X.copy()
-        return solution, float(gram.mean(axis=0) @ solution.dual)
+        dual = self.dual_coef_ = solution.dual
+        certified = self._certified(solution, loss, point_of_dual(gram, dual, given))
+        mean = float(row_means @ dual)
+        if origin is not None:
+            mean += float(origin @ ((X - origin).T @ dual))
+        return certified, mean
+
+    def _training_gram(
+        self, X: FloatArray
+    ) -> tuple[FloatArray, float | None, FloatArray, FloatArray | None]:
+        """Return kernel values and what they are of.
+
+        These are the greatest value given where they are centred, the means that make the mean
+        score of α, and the origin of the points.
+        """
+        if self.kernel == "precomputed":
+            gram, greatest = X.copy(), float(np.abs(X).max())
+            return gram, greatest, centre_gram(gram), None
+        points, origin = self._near_origin(X)
+        gram = self._kernel()(points, points)
+        return gram, None, gram.mean(axis=0), origin
 
     def _minimise_kernel(self, gram: FloatArray, loss: HingeSum) -> Solution:
         """Return the bundle method's solution; where rounding stopped it, the better of two.
@@ -119,10 +173,6 @@ class PairMachine(KernelMachine):
             second = _minimise_in_kernel_span(gram, loss, float(self.tol), left)
         rounds = first.n_iter + (second.n_iter if second else 0)
         best = second if second and second.gap < first.gap else first
-        if best.gap > _LOST:
-            raise NumericFailureError(
-                "rounding leaves nothing of the solution: lower C, or scale X down"
-            )
         return best._replace(n_iter=rounds)
 
     def _solve(
@@ -142,15 +192,24 @@ class PairMachine(KernelMachine):
 def _minimise_in_span(
     features: FloatArray, loss: HingeSum, tol: float, max_iter: int
 ) -> NewtonSolution:
-    """Run Newton's method; w is in the span of the items, which may have fewer dimensions."""
-    if features.shape[1] <= features.shape[0]:
-        near = minimise_by_newton(features, loss.hinges(), tol, max_iter)
-    else:
-        basis, triangle = np.linalg.qr(features.T)
-        near = minimise_by_newton(np.ascontiguousarray(triangle.T), loss.hinges(), tol, max_iter)
-        near = near._replace(coef=basis @ near.coef)
-    _check_finite(near)
-    return near
+    """Run Newton's method; w is in the span of the items, which may have fewer dimensions.
+
+    The last of centred items adds nothing to the span. The objective of what overflows is NaN.
+    """
+    if features.shape[1] < features.shape[0]:
+        return minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    basis = np.linalg.qr(features[:-1].T)[0]
+    near = minimise_by_newton(features @ basis, loss.hinges(), tol, max_iter)
+    return near._replace(coef=basis @ near.coef)
+
+
+def _nothing_costs(loss: HingeSum) -> bool:
+    """Tell whether ``w = 0`` costs nothing, and so is the solution whatever the features are."""
+    return loss(np.zeros(loss.n_examples))[0] <= 0.0
+
+
+def _constant_solution(m: int) -> Solution:
+    return Solution(np.zeros(m), np.zeros(m), 0.0, 0.0, 0, True)
 
 
 def _minimise_in_kernel_span(
@@ -179,7 +238,7 @@ def _minimise_in_kernel_span(
 
 def _check_finite(solution: Solution | NewtonSolution) -> None:
     if not np.isfinite(solution.objective):
-        raise NumericFailureError("the solution overflowed: lower C, or scale X down")
+        raise NumericFailureError(_OVERFLOWED)
 
 
 def _linear_product(features: FloatArray) -> GramProduct:

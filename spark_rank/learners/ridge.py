@@ -8,9 +8,10 @@ Frangella, Tropp, Udell: Randomized Nyström Preconditioning, SIAM J. Matrix Ana
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from scipy.linalg import svd
 from scipy.linalg.blas import dsymv, dtrsm
 from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
@@ -19,6 +20,8 @@ from spark_rank.learners.errors import NumericFailureError
 
 Sizes = TypeVar("Sizes", float, FloatArray)
 
+_EPSILON = float(np.finfo(np.float64).eps)
+_FAINT = 1e-9  # share of a trace; the ridge's own digits begin to go there
 # Cholesky is faster below
 _MANY = 320
 # of the preconditioner; rows of it that are all but combinations of others are no failure
@@ -32,7 +35,43 @@ _MOST_STEPS = 40
 
 def ridge_of(C: float, ridge: str, growth: float, m: Sizes) -> Sizes:
     """Return the ridge 1/C′ of a problem with m examples, or of many such."""
-    return (m / (2.0 * C) if ridge == "per-example" else 1.0 / C) + growth * m
+    return (0.5 * m / C if ridge == "per-example" else 1.0 / C) + growth * m
+
+
+def is_faint(ridge: float, trace: float) -> bool:
+    """Tell whether a ridge is so small that a system of this trace has lost most of its digits."""
+    return ridge < _FAINT * trace < math.inf
+
+
+class Axes(NamedTuple):
+    """Orthonormal `left` and `right` and `lengths` with ``X = left diag(lengths) rightᵀ``."""
+
+    left: FloatArray
+    lengths: FloatArray
+    right: FloatArray
+
+    @classmethod
+    def of(cls, centred: FloatArray) -> Axes:
+        """Decompose centred features, without directions of mere rounding: O(m d min(m, d))."""
+        left, lengths, right = svd(centred, full_matrices=False, check_finite=False)
+        kept = lengths > _EPSILON * max(centred.shape) * lengths.max(initial=0.0)
+        return cls(left[:, kept], lengths[kept], right[kept].T)
+
+
+def solve_by_axes(
+    centred: FloatArray, targets: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return w and α of centred features and targets, for a ridge that is lost beside a square.
+
+    Where no ridge is left, w is the shortest of the best.
+    """
+    axes = Axes.of(centred)
+    within = axes.left.T @ targets
+    shrunk = within / (np.square(axes.lengths) + ridge)
+    dual = axes.left @ shrunk
+    if len(axes.lengths) < len(targets) - 1:
+        dual += (targets - axes.left @ within) / ridge
+    return axes.right @ (axes.lengths * shrunk), dual - dual.mean()
 
 
 def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
@@ -66,6 +105,8 @@ def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatA
         found = _solve_by_steps(gram, y, ridge)
         if found is not None:
             return found
+    if is_faint(ridge, gram.trace()):
+        gram += gram.trace() / len(y) ** 2  # nothing to an α that sums to 0
     right = np.empty((len(y), 2), order="F")
     right[:, 0], right[:, 1] = y, 1.0
     solutions = solve_ridge(gram, right, ridge)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spark_rank.learners.base import FloatArray, check_targets
-from spark_rank.learners.kernel_machine import check_items
+from spark_rank.learners.kernel_machine import check_items, mean_target
 from spark_rank.learners.pair_losses import InsensitiveLoss
 from spark_rank.learners.pair_machine import PairMachine
 from spark_rank.learners.parameters import Choice, Parameter, Real
@@ -104,7 +104,7 @@ class SVRank(PairMachine):
         self.y_min_, self.y_max_ = float(targets.min()), float(targets.max())
         if offset is not None:
             targets = targets - check_targets(offset, len(features), "offset")
-        mean = float(np.mean(targets))
+        mean = mean_target(targets)
         # the bundle method minimises ½‖w‖² + R: half of the objective
         weight = 0.5 * self.C / len(targets) ** 2
         loss = InsensitiveLoss(

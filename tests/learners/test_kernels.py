@@ -43,9 +43,11 @@ def test_values(kernel: Kernel, expected: np.ndarray) -> None:
 def test_triangles_and_sums_are_those_of_the_whole_matrix(name: str, m: int) -> None:
     rng = np.random.default_rng(m)
     left, right, alpha = rng.normal(size=(m, 7)), rng.normal(size=(90, 7)), rng.normal(size=90)
+    alpha -= alpha.mean()
     kernel = Kernel(name, gamma=0.4, rbf_weight=0.3)
     assert_allclose(np.triu(kernel.upper(left)), np.triu(kernel(left, left)), rtol=1e-12)
-    assert_allclose(kernel.sums(left, right, alpha), kernel(left, right) @ alpha, atol=1e-12)
+    sums = kernel.balanced_sums(left, right, alpha)
+    assert_allclose(sums, kernel(left, right) @ alpha, atol=1e-12)
 
 
 @given(st.floats(0.0, 1e4))
@@ -69,8 +71,19 @@ def test_a_point_is_at_distance_zero_from_itself() -> None:
 
 
 def test_the_default_width_follows_the_spread() -> None:
-    assert_allclose(scale_gamma(A), 1.0 / (4 * A.var()))
-    assert scale_gamma(np.ones((3, 2))) == 1.0
+    assert_allclose(scale_gamma(A), 1.0 / A.var(axis=0).sum())
+    assert scale_gamma(np.full((7, 2), 0.1)) == 1.0
+    assert scale_gamma(np.empty((3, 0))) == 1.0
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e7, 1e8])
+def test_the_default_width_is_that_of_distances(shift: float) -> None:
+    """A shifted column, as of years, leaves the distances between the rows as they are."""
+    X = A.copy()
+    X[:, 1] += shift
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+    assert_allclose(scale_gamma(X), 2.0 / squares.mean(), rtol=1e-6)
+    assert_allclose(scale_gamma(X), scale_gamma(A), rtol=1e-6)
 
 
 @pytest.mark.parametrize("shift", [1e3, 1e6, 1e9])
