@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.engine.landmarks import landmark_root
+from spark_rank.engine.landmarks import landmark_products, landmark_root
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import LearnerSpec, Params
 from spark_rank.learners import Learner, MPRank
@@ -125,7 +125,7 @@ class LandmarkScorer:
 
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
         """Return the scores."""
-        features = self.kernel(X, self.landmarks) @ self.root
+        features = landmark_products(self.kernel, X, self.landmarks, self.root)
         return _finite(self.learner.decision_function(features, offset=offset))
 
     def training_scores(self, sample: Sample) -> Vector:
@@ -167,9 +167,10 @@ def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) 
     kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
     positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
     landmarks = np.ascontiguousarray(X[positions])
-    root = landmark_root(kernel, landmarks)
+    root = landmark_root(kernel, landmarks, balanced="linear" in kernel.name)
     linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
-    linear.fit(kernel(X, landmarks) @ root, sample.ratings, offset=sample.offset)
+    features = landmark_products(kernel, X, landmarks, root)
+    linear.fit(features, sample.ratings, offset=sample.offset)
     return LandmarkScorer(linear, kernel, landmarks, positions, root)
 
 

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from spark_rank.features.files import MappedFile, publish_array
 from spark_rank.features.sequences import SupportFiles, TrialPart
 from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernel_machine import centre_gram
 from spark_rank.learners.kernels import Kernel
 from spark_rank.learners.member_draws import member_keys
 
@@ -28,15 +29,36 @@ _ROWS_AT_ONCE = 4096
 Matrix = NDArray[np.float64]
 
 
-def landmark_root(kernel: Kernel, landmarks: Matrix) -> Matrix:
-    """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³)."""
+def landmark_root(kernel: Kernel, landmarks: Matrix, *, balanced: bool = False) -> Matrix:
+    """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³).
+
+    With `balanced` K is centred and the columns sum to 0: the directions between the landmarks,
+    which no shift of the points changes. A learner with a free constant needs no other.
+    """
+    origin = kernel.origin(landmarks) if balanced else None
+    points = landmarks if origin is None else landmarks - origin
     with np.errstate(over="ignore", invalid="ignore"):
-        gram = kernel(landmarks, landmarks)
+        gram = kernel(points, points)
     if not np.isfinite(gram).all():
         raise LearnerError("the kernel overflowed: scale the features down")
+    if balanced:
+        centre_gram(gram)
     values, vectors = np.linalg.eigh(gram)
     kept = values > _RANK_TOLERANCE * values[-1]
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+    vectors = vectors[:, kept]
+    if balanced:
+        vectors = vectors - vectors.mean(axis=0)
+    return np.asarray(vectors / np.sqrt(values[kept]))
+
+
+def landmark_products(kernel: Kernel, X: Matrix, landmarks: Matrix, root: Matrix) -> Matrix:
+    """Return ``k(x) root`` for every row of X; of a balanced root without the digits of a shift."""
+    origin = kernel.origin(landmarks)
+    if origin is None:
+        return np.asarray(kernel(X, landmarks) @ root)
+    points = landmarks - origin
+    # the columns of the root sum to 0: only origin·point is left of what the shift takes off
+    return np.asarray(kernel(X - origin, points) @ root + (origin @ points.T) @ root)
 
 
 def landmark_places(part: TrialPart, budget: int, seed: int) -> NDArray[np.int64]:

@@ -266,6 +266,8 @@ class MPRank(KernelMachine):
                 setattr(model, name, getattr(first, name))
             model._note_fit(len(targets))
             model._accept_dual(features, found.dual[position], found.intercepts[position], origin)
+            if found.weights is not None:
+                model.coef_ = found.weights[position]
             model.objective_ = float(found.objectives[position])
         return MPRankPath(
             np.array([model.C for model in models], float),
@@ -385,12 +387,14 @@ class MPRank(KernelMachine):
     def _fit_linear_dual(self, X: FloatArray, y: FloatArray) -> None:
         ridge, mean = self._ridge(len(y)), mean_target(y)
         points, origin = self._near_origin(X)
-        gram, targets, constant = points @ points.T, y - mean, 0.0
+        gram, targets = points @ points.T, y - mean
         if is_faint(ridge, float(gram.trace())):
-            _, alpha = solve_by_axes(points, targets, ridge)
+            coef, alpha = solve_by_axes(points, targets, ridge)
+            self._accept_dual(X, alpha, mean - float(X.mean(axis=0) @ coef), None)
+            self.coef_ = coef
         else:
             alpha, constant = solve_centred(gram, targets, ridge)
-        self._accept_dual(X, alpha, mean + constant, origin)
+            self._accept_dual(X, alpha, mean + constant, origin)
         self.objective_ = float(alpha @ targets)
         self._residuals = -ridge * alpha
 

@@ -39,7 +39,9 @@ def solve(
             cost = float(alpha @ scores + residuals @ residuals / ridge)
         if not np.isfinite(cost) or (eta is not None and cost > 1e6 * max(start, 1.0)):
             raise NumericFailureError(
-                f"the on-line solver diverged with eta={eta}: lower it, or leave it out"
+                "the on-line solver diverged in rounding: lower C, or scale the features down"
+                if eta is None
+                else f"the on-line solver diverged with eta={eta}: lower it, or leave it out"
             )
         costs.append(cost)
         if abs(previous - cost) <= tol * abs(previous):

@@ -38,12 +38,13 @@ class MPRankPath:
 
 @dataclass(frozen=True)
 class PathSolutions:
-    """What `trace_path` finds, one row or entry per ridge."""
+    """What `trace_path` finds, one row or entry per ridge; weights where features were given."""
 
     dual: FloatArray
     intercepts: FloatArray
     objectives: FloatArray
     errors: FloatArray
+    weights: FloatArray | None
 
 
 def trace_path(
@@ -56,39 +57,49 @@ def trace_path(
     """
     if len(y) < 3:
         raise InvalidDataError("leave-pair-out needs at least three examples")
-    basis, values, row_means = _decompose(matrix, primal=primal)
+    basis, values, row_means, directions = _decompose(matrix, primal=primal)
     _check_ridges(ridges, values, basis, np.abs(matrix).max() if not primal else 0.0)
     targets = y - y.mean()
     projected = basis.T @ targets
-    outside = targets - basis @ projected
+    rest = _outside(basis)
+    # where the basis spans all, nothing but rounding is left outside
+    outside = targets - basis @ projected if rest.size else np.zeros(len(y))
     # of what lies along a basis vector I − A leaves this share, one column a ridge
     shares = ridges / (values[:, None] + ridges)
     residuals = (basis @ (projected[:, None] * shares) + outside[:, None]).T
     residuals = residuals - residuals.mean(axis=1, keepdims=True)
     dual = residuals / ridges[:, None]
-    rest = _outside(basis)
     errors = leave_pair_out.errors_from_basis(basis, shares, rest, residuals)
-    return PathSolutions(dual, y.mean() - dual @ row_means, dual @ targets, errors)
+    weights, means = None, dual @ row_means
+    if directions is not None:
+        # not from the dual, whose terms cancel in them where the ridge is faint
+        along = (np.sqrt(values) * projected)[:, None] / (values[:, None] + ridges)
+        weights = (directions @ along).T
+        means = weights @ matrix.mean(axis=0)
+    return PathSolutions(dual, y.mean() - means, dual @ targets, errors, weights)
 
 
-def _decompose(matrix: FloatArray, *, primal: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _decompose(
+    matrix: FloatArray, *, primal: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
     """Return eigenvectors and eigenvalues of the centred kernel matrix, and what centring took.
 
-    The vectors are centred, to have nothing of the constant one that rounding mixes in.
+    Of features, their directions come with them. The vectors are centred, to have nothing of the constant one that rounding mixes in.
     """
     if not np.isfinite(matrix.sum()):
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")
+    directions = None
     if primal:
-        mean = matrix.mean(axis=0)
-        axes = Axes.of(matrix - mean)
-        vectors, values = axes.left, axes.lengths**2
-        row_means = (matrix - mean) @ mean
+        axes = Axes.of(matrix - matrix.mean(axis=0))
+        vectors, values, directions = axes.left, axes.lengths**2, axes.right
+        row_means = np.zeros(len(matrix))
     else:
         centred = matrix.copy()
         row_means = centre_gram(centred)
         values, vectors = eigh(centred, check_finite=False, overwrite_a=True, driver="evd")
         values = np.maximum(values, 0.0)
-    return np.subtract(vectors, vectors.mean(axis=0), order="C"), values, row_means
+    basis = np.subtract(vectors, vectors.mean(axis=0), order="C")
+    return basis, values, row_means, directions
 
 
 def _check_ridges(

@@ -26,7 +26,7 @@ from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
 
 HingeSum = InsensitiveLoss | HingeLoss
-Found = TypeVar("Found", Solution, NewtonSolution)
+Found = TypeVar("Found", bound=Solution | NewtonSolution)
 
 _FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
 _SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow

@@ -139,8 +139,9 @@ def _checked(values: ArrayLike, name: str) -> FloatArray:
 
 def _checked_sizes(m: ArrayLike, delta: float) -> FloatArray:
     sizes = np.asarray(m, dtype=np.float64)
-    if (sizes < 1).any():
-        raise ValueError(f"m must be at least 1, not {sizes.min():g}")
+    wrong = sizes[~(np.isfinite(sizes) & (sizes >= 1))]
+    if wrong.size:
+        raise ValueError(f"m must be a number of at least 1, not {wrong.flat[0]:g}")
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must lie between 0 and 1, not {delta}")
     return sizes

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
+from spark_rank.engine.fitting import LandmarkScorer, Limits, Sample, fit
 from spark_rank.engine.landmarks import landmark_features, landmark_root
+from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.sequences import TrialPart
-from spark_rank.learners import PRank
+from spark_rank.learners import MPRank, PRank
 from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernels import Kernel
 
@@ -55,3 +58,31 @@ def test_landmarks_that_are_alike_count_once() -> None:
     assert landmark_root(KERNELS[0], twice).shape == (10, 5)
     with pytest.raises(LearnerError, match="scale the features down"):
         landmark_root(Kernel("poly", 1.0, 3, 1.0), X[:3] * 1e200)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e7])
+@pytest.mark.parametrize("budget", [12, 39])
+def test_no_shift_of_the_features_moves_a_model_on_landmarks(budget: int, shift: float) -> None:
+    """A kernel with a linear part sees differences only, where a constant is free."""
+    rng = np.random.default_rng(7)
+    rows, y = np.round(16.0 * rng.normal(size=(40, 3))) / 16.0, rng.integers(1, 6, 40).astype(float)
+    spec = LearnerSpec("it", "mprank", False, {"C": 5.0, "kernel": "linear+rbf", "gamma": 0.3})
+    limits = Limits(None, max_kernel_ratings=39, landmarks=budget, folds=3)
+    near = fit(spec, None, Sample(rows, y, None), limits)
+    far = fit(spec, None, Sample(rows + shift, y, None), limits)
+    assert isinstance(far, LandmarkScorer)
+    assert_allclose(far.scores(rows + shift, None), near.scores(rows, None), atol=1e-6)
+    if budget == 39:
+        exact = MPRank(5.0, kernel="linear+rbf", gamma=0.3).fit(rows, y)
+        assert_allclose(near.scores(rows, None), exact.decision_function(rows), atol=0.1)
+
+
+def test_a_model_on_landmarks_is_the_sum_that_its_row_is_scored_by() -> None:
+    y = RNG.integers(1, 6, len(X)).astype(float)
+    spec = LearnerSpec("it", "mprank", False, {"kernel": "linear+rbf", "gamma": 0.3})
+    limits = Limits(None, max_kernel_ratings=50, landmarks=20, folds=3)
+    model = fit(spec, None, Sample(X + 3.0, y, None), limits)
+    assert isinstance(model, LandmarkScorer)
+    assert abs(model.dual.sum()) < 1e-9 * np.abs(model.dual).sum()
+    values = model.kernel(X + 3.0, model.landmarks) @ model.dual + model.learner.intercept_
+    assert_allclose(model.scores(X + 3.0, None), values, atol=1e-9)

@@ -30,7 +30,7 @@ SHIFTLESS: dict[str, dict[str, Any]] = {
 }
 POLY = {"kernel": "poly", "gamma": 0.5}
 LEARNERS: dict[str, Any] = {
-    "primal": lambda C, **kind: MPRank(C, **kind),
+    "primal": MPRank,
     "dual": lambda C, **kind: MPRank(C, solver="dual", **kind),
     "online": lambda C, **kind: MPRank(C, solver="online", tol=1e-13, max_rounds=20000, **kind),
     "SVRank n=1": lambda C, **kind: SVRank(C, tol=1e-7, max_iter=3000, **kind),

@@ -133,7 +133,9 @@ def test_margin_bound_holds_for_every_ranker_of_the_class() -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"m": 0}, "m must"), ({"delta": 0.0}, "delta must"), ({"delta": 1.0}, "delta must"),
+    [({"m": 0}, "m must"), ({"m": np.nan}, "m must"), ({"m": np.inf}, "m must"),
+     ({"delta": 0.0}, "delta must"), ({"delta": 1.0}, "delta must"), ({"delta": np.nan}, "delta"),
+     ({"C": np.nan}, "C must"), ({"power": np.nan}, "power must"),
      ({"C": -1.0}, "C must"), ({"M": np.nan}, "M must"), ({"kappa_squared": np.inf}, "kappa"),
      ({"power": 3}, "power must")],
 )  # fmt: skip
@@ -145,7 +147,8 @@ def test_wrong_stability_arguments(change: dict[str, float], message: str) -> No
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"m": 0}, "m must"), ({"rho": 0.0}, "rho must"), ({"radius": -1.0}, "radius must"),
+    [({"m": 0}, "m must"), ({"m": np.nan}, "m must"), ({"rho": np.nan}, "rho must"),
+     ({"rho": 0.0}, "rho must"), ({"radius": -1.0}, "radius must"),
      ({"norm_bound": np.nan}, "norm_bound must"), ({"delta": 2.0}, "delta must")],
 )  # fmt: skip
 def test_wrong_margin_arguments(change: dict[str, float], message: str) -> None:
