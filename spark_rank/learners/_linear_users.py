@@ -32,6 +32,7 @@ _LARGE = 50  # from here on refining costs less than half the precision saves
 # of the refined solution's residual; further steps than these gain nothing
 _ENOUGH, _MOST_STEPS = 1e-16, 8
 _BLOCK = 16
+_FAINT = 1e-12  # share of a trace; a smaller ridge is lost in rounding, and MPRank takes more care
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +105,7 @@ def _fit(
     right = np.dot(y - mean, centred) if primal else y - mean
     if len(right) < _LARGE or not _solve_refined(centred, primal, right, ridge):
         rows = np.ascontiguousarray(centred.T) if primal else centred
-        if not _solve(_system(rows, ridge), right):
+        if not _solve(_system(rows, ridge), right, ridge):
             return False
     coef[:] = right if primal else np.dot(right, centred)
     intercepts[user] = mean - np.dot(means, coef)
@@ -147,7 +148,7 @@ def _solve_refined(X: FloatArray, primal: bool, right: FloatArray, ridge: float)
     residuals fall by a factor that hardly changes, so the next one is known before it is computed.
     """
     system = _system(_turned(X) if primal else X.astype(np.float32), np.float32(ridge))
-    if not np.isfinite(np.trace(system)):
+    if not _FAINT * np.trace(system) <= ridge < np.inf:
         return False
     upper = _large_root(system)
     if len(upper) == 0:
@@ -204,9 +205,9 @@ def _step(upper: AnyArray, lower: AnyArray, rest: FloatArray) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def _solve(system: AnyArray, right: FloatArray) -> bool:
-    """Replace `right` by the solution of the system; False where that is not positive definite."""
-    if not np.isfinite(np.trace(system)):
+def _solve(system: AnyArray, right: FloatArray, ridge: float) -> bool:
+    """Replace `right` by the solution of the system; False where rounding leaves it no digits."""
+    if not _FAINT * np.trace(system) <= ridge < np.inf:
         return False
     upper = _small_root(system) if len(system) <= _SMALL else _large_root(system)
     n = len(right)

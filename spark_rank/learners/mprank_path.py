@@ -84,7 +84,8 @@ def _decompose(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
     """Return eigenvectors and eigenvalues of the centred kernel matrix, and what centring took.
 
-    Of features, their directions come with them. The vectors are centred, to have nothing of the constant one that rounding mixes in.
+    Of features, their directions come with them. The vectors are centred, to have nothing of the
+    constant one that rounding mixes in.
     """
     if not np.isfinite(matrix.sum()):
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -96,7 +96,8 @@ class PairMachine(KernelMachine):
             raise NumericFailureError(
                 "rounding leaves nothing of the solution: lower C, or scale X down"
             )
-        return solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
+        certified = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
+        return cast(Found, certified)
 
     def _minimise_linear(
         self, features: FloatArray, loss: HingeSum

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from spark_rank.learners import MPRank
 from spark_rank.learners._linear_users import _solve_refined, fit_users
 
 Floats = np.ndarray
@@ -80,3 +81,19 @@ def test_nothing_to_find_is_found() -> None:
     nothing = np.zeros(130)
     assert _solve_refined(X, False, nothing, 1.0)
     assert_array_equal(nothing, np.zeros(130))
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (130, 70), (20, 30)])
+def test_a_ridge_that_is_lost_is_left_to_more_care(shape: tuple[int, int]) -> None:
+    """Two columns alike: their weights are equal, and only the ridge says so."""
+    X, y = problem(*shape, 0.0, 3)
+    X[:, 1] = X[:, 0]
+    X *= 1e8
+    learned, m = np.array([True]), len(y)
+    coefs, intercepts, scores = np.zeros((1, shape[1])), np.zeros(1), np.zeros(m)
+    fit_users(X, np.arange(m), np.array([-1]), y, np.array([0, m]), np.array([m]),
+              np.array([1.0]), learned, coefs, intercepts, scores)  # fmt: skip
+    assert not learned[0]
+    coef = MPRank(1.0, ridge="fixed").fit(X, y).coef_
+    assert_allclose(coef[0], coef[1], rtol=1e-9)
+    assert_allclose(coef, np.linalg.lstsq(X - X.mean(axis=0), y - y.mean())[0], rtol=1e-6)
