@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 from pyspark import TaskContext
 
+from spark_rank.compiled import njit
 from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.packing import pack_integers, pack_ratings, pack_strings
 

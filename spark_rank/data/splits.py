@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spark_rank.compiled import njit
 from spark_rank.config import PrepareConfig
 
 IntArray = NDArray[np.int64]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from spark_rank.compiled import njit
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.data.workers import by_workers
 from spark_rank.engine.batches import ragged

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.data.merging import order_of_pairs
 from spark_rank.data.packing import unpack_integers, unpack_ratings, unpack_strings
 from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet, ids_in_order, user_blocks

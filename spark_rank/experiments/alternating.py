@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.experiments.peers import FloatArray, IntArray, Split
 
 

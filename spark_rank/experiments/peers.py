@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+
+from spark_rank.compiled import njit
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -26,10 +26,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from spark_rank.compiled import njit
 from spark_rank.errors import InputDataError
 
 FloatArray = NDArray[np.float64]

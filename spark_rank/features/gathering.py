@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from spark_rank.compiled import njit
 
 
 def gathered_rows(matrix: NDArray[np.floating[Any]], items: NDArray[np.int32]) -> Any:

@@ -1,8 +1,4 @@
-"""The dot product of the online kernels: fast, and the same bits on every machine.
-
-Compiled kernels are cached by the date of their own file: after a change here, touch those that
-use it.
-"""
+"""The dot product of the online kernels: fast, and the same bits on every machine."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
 
 

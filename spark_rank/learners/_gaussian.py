@@ -3,8 +3,6 @@
 The exponential is a polynomial of its own: a library's takes five times as long inside a compiled
 loop, and here the order of operations, so every bit, is part of the code. Fused multiplications
 and additions are spelled out, and round once on every processor.
-
-Compiled kernels are cached by the text of their own file: after a change to `dot`, touch this one.
 """
 
 from __future__ import annotations
@@ -13,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners.base import FloatArray
 

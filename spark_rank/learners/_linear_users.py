@@ -3,8 +3,6 @@
 Large systems are factorised in single precision, which takes half the time, and the solution is
 refined with residuals in double precision until it has the digits of a double one.
 
-Compiled kernels are cached by the text of their own file: after a change to `dot`, touch this one.
-
 References
 ----------
 Wilkinson: Rounding Errors in Algebraic Processes, 1963. Langou et al.: Exploiting the Performance
@@ -16,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners.base import FloatArray
 

@@ -21,8 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners._oap_replay import Moves
 from spark_rank.learners._online import (

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners._online import OK, IntArray, add_multiple, inlined
 from spark_rank.learners.base import FloatArray

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._bucket_sort import sort_with_items
 from spark_rank.learners.base import FloatArray
 

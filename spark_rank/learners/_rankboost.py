@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
 
 TIE = 1e-10  # edges that differ by less come from rounding: the first base ranker wins

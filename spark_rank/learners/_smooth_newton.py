@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners._pair_hinges import (
     PairHinges,

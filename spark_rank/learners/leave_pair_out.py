@@ -15,11 +15,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 

@@ -10,9 +10,9 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 

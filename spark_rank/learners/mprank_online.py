@@ -12,8 +12,8 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 from spark_rank.learners.kernels import Kernel

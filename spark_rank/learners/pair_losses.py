@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._fenwick import count_below, insert
 from spark_rank.learners._pair_hinges import PairHinges
 from spark_rank.learners.base import FloatArray

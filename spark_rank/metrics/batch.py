@@ -4,17 +4,14 @@ The kernels are those behind the metrics for one user, so that both give the sam
 the users are cut into batches. Undefined is NaN here. Ties among scores keep the order in which
 a user's items are given: give them in the order of their ids, and the tie rule is that of
 `spark_rank.metrics.order`.
-
-Compiled kernels are cached by the text of their own file: after a change to a kernel of another
-module, remove the ``.nbi`` files of this package's ``__pycache__``, or the old one lives on here.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.ranks import interval_of, nearest_level, rank_errors, rating_levels

@@ -14,8 +14,8 @@ Knight: A Computer Method for Calculating Kendall's Tau with Ungrouped Data, JAS
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.few_levels import costs_by_level, few_levels
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.vectors import FloatArray

@@ -8,8 +8,8 @@ branch that cannot be foretold.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.vectors import FloatArray, IntArray
 
 _MOST = 16

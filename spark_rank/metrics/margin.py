@@ -8,9 +8,9 @@ Mohri, Rostamizadeh, Talwalkar: Foundations of Machine Learning, chapter on rank
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.discordance import MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_of_vectors

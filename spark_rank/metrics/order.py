@@ -6,9 +6,9 @@ Score descending; equal scores by item id ascending where ids are given, else as
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.vectors import FloatArray, IntArray
 
 _RUN = 8  # runs this short are sorted by insertion

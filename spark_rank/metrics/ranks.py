@@ -8,9 +8,9 @@ Crammer, Singer: Pranking with Ranking, NIPS 2001 (the rank loss).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_of_vectors
 
 _FEW = 16  # levels that are compared with a value one by one

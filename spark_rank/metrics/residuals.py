@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.vectors import FloatArray
 

@@ -15,10 +15,10 @@ import math
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.intervals import Interval, check_level
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.vectors import (

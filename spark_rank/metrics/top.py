@@ -9,9 +9,9 @@ judged as they are.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.order import ranking, sort_descending
 from spark_rank.metrics.vectors import BoolArray, FloatArray, none_if_nan, pair_of_vectors
 

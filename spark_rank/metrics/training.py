@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.metrics.batch import checked_batch
 from spark_rank.metrics.discordance import MISRANKING, discordance
 from spark_rank.metrics.margin import sorted_margin_loss

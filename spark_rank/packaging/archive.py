@@ -79,7 +79,7 @@ def _member(name: str, entry: File | Link) -> tuple[tarfile.TarInfo, bytes]:
 def _time_of(data: bytes) -> int:
     """Return seconds that other content does not share.
 
-    Python finds compiled modules, and numba machine code, by the time and size of the source: with
-    one time for all, what was compiled of an older version would be taken for the newer one's.
+    Python finds compiled modules by the time and size of the source: with one time for all, what
+    was compiled of an older version would be taken for the newer one's.
     """
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big") % _TIMES

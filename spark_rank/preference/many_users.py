@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._fenwick import count_below, insert
 from spark_rank.learners.member_draws import Words, mix, uniform
 from spark_rank.preference.preferences import FloatArray

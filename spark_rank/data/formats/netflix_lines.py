@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from spark_rank.compiled import njit
 
 IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]

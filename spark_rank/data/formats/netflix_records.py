@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
+
+from spark_rank.compiled import njit
 
 ByteArray = NDArray[np.uint8]
 Ends = NDArray[np.int32]
