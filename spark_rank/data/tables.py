@@ -227,8 +227,9 @@ MODELS = Contract(
         Column(
             "votes",
             "array<int>",
-            "of a voting PRank, the votes of rules 0, 1, …: rule s adds up the first s duals, and "
-            "the score is the mean of the rules' ranks by votes; else null",
+            "of a voting PRank, the votes of rules 0, 1, …: rule s adds up the first s duals (of a "
+            "linear kernel it adds up weights, dual by support), and the score is the mean of the "
+            "rules' ranks by votes; else null",
         ),
         Column(
             "prototypes",

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from spark_rank.engine.batches import ragged
 from spark_rank.features.files import ItemFeatures
-from spark_rank.learners._online import Rule, prefix_rank_sums, rank_sums, row_scores
+from spark_rank.learners._online import (
+    Rule,
+    prefix_rank_sums,
+    rank_sums,
+    row_scores,
+    voted_rank_sums,
+)
 from spark_rank.learners.kernels import Kernel
 from spark_rank.learners.online import check_round, read_only
 
@@ -137,11 +143,16 @@ class StoredModel:
         return np.asarray(sums / self.member_votes.sum())
 
     def _vote_means(self, features: ItemFeatures, X: Vector) -> Vector:
+        """Return the mean rank by votes; linear rules score by weights of their own."""
         assert self.votes is not None
         assert self.thresholds is not None
         assert self.dual is not None
         rules = self.thresholds.reshape(len(self.votes), -1)
         sums = np.empty(len(X), dtype=np.int64)
+        if self.support is not None and self.kernel is not None and self.kernel.name == "linear":
+            rows, supports = read_only(X), read_only(item_rows(features, self, self.support))
+            check_round(voted_rank_sums(rows, supports, self.dual, rules, self.votes, sums), rows)
+            return sums / self.votes.sum()
         done = 0
         for values in self._kernel_values(features, X):
             part = sums[done : done + len(values)]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners.base import FloatArray
 
@@ -224,4 +224,32 @@ def prefix_rank_sums(
                 sums[t] += weights[n + 1] * predicted_rank(score, thresholds[n + 1])
         if not np.isfinite(score):
             return t
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def voted_rank_sums(
+    X: FloatArray,
+    supports: FloatArray,
+    support_coef: FloatArray,
+    thresholds: FloatArray,
+    weights: IntArray,
+    sums: IntArray,
+) -> int:
+    """Write Σ_n weights_n h_n(x) over linear rules for each row of `X`, in O(S (d + k)) a row.
+
+    Rule n is w after n moves, added up as the online rounds did: a score has the bits that it had
+    in the run, where the sum of products with the supports would round otherwise.
+    """
+    coef = np.zeros(X.shape[1])
+    sums[:] = 0
+    for n in range(weights.shape[0]):
+        if n > 0:
+            add_multiple(support_coef[n - 1], supports[n - 1], coef)
+        if weights[n] > 0:
+            for t in range(X.shape[0]):
+                score = dot(coef, X[t])
+                if not np.isfinite(score):
+                    return t
+                sums[t] += weights[n] * predicted_rank(score, thresholds[n])
     return OK

@@ -16,6 +16,7 @@ from spark_rank.learners._online import (
     prank_pass,
     prank_round,
     prefix_rank_sums,
+    voted_rank_sums,
 )
 from spark_rank.learners.base import FloatArray, check_features
 from spark_rank.learners.errors import NumericFailureError
@@ -28,6 +29,7 @@ from spark_rank.learners.online import (
     linear_scores,
     nearest_rank,
     ranks_from_scores,
+    read_only,
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 
@@ -234,6 +236,13 @@ class PRank(OnlineLearner):
 
     def _vote_sums(self, X: ArrayLike) -> IntArray:
         votes, blocks = self.votes(), []
+        if self.kernel == "linear":
+            features = check_examples(X, self._n_features())
+            sums = np.empty(len(features), dtype=np.int64)
+            vectors = read_only(self.support_vectors_)
+            rules = vectors, self.support_coef_, self.rule_thresholds_
+            check_round(voted_rank_sums(features, *rules, votes, sums), features)
+            return sums
         for values in self._kernel_blocks(X):
             sums = np.empty(len(values), dtype=np.int64)
             prefix_rank_sums(values, self.support_coef_, self.rule_thresholds_, votes, sums)

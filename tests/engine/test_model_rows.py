@@ -17,11 +17,14 @@ from numpy.testing import assert_allclose
 
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import ITEM_FEATURES, MODELS
+from spark_rank.engine.bucket_pieces import models_schema
 from spark_rank.engine.fitting import Limits
 from spark_rank.engine.learning import LearnJob, learn_batches
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
+from spark_rank.engine.stored_models import SCORING_COLUMNS, rank_rule, stored_model
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
+from spark_rank.learners import PRank
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 N_ITEMS, D, N_TRAIN = 60, 5, 40
@@ -156,6 +159,27 @@ def test_the_lines_of_the_readme_score_every_model(
     row = model_row(learner, params, item_offset, PRIOR, most=1000)
     scores = [names["score"](row, item) for item in ITEM_IDS[N_TRAIN:]]
     assert_allclose(row["test_scores"], scores, rtol=1e-4, atol=1e-4)
+
+
+def test_a_voting_row_gives_the_ranks_of_the_learner_to_the_bit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where one feature is small, products with the supports round away what decides a rank."""
+    rng = np.random.default_rng(8)
+    matrix = rng.integers(-2, 3, (N_ITEMS, 2)) * np.array([1.0, 1e-8]) / 3.0
+    monkeypatch.setattr(f"{__name__}.MATRIX", matrix.astype(np.float32))
+    monkeypatch.setattr(f"{__name__}.RATINGS", rng.integers(1, 6, N_ITEMS).astype(float))
+    features = ItemFeatures(MATRIX, OFFSET, PRIOR[:0, :2], pa.array(ITEM_IDS))
+    (spec,) = [LearnerSpec("it", "prank", False, {"readout": "voted", "epochs": 3})]
+    rows = learned_rows([spec], PRIOR[:0, :2])
+    batch = pa.RecordBatch.from_pylist(rows, schema=models_schema(SCORING_COLUMNS))
+    model = stored_model(batch, 0, features.item_ids)
+    X, ranks = MATRIX[:N_TRAIN], SCALE.ranks(RATINGS[:N_TRAIN])
+    learner = PRank(5, readout="voted", epochs=3).fit(X, ranks)
+    scores = model.scores(features, np.arange(N_ITEMS))
+    assert scores.tolist() == learner.decision_function(MATRIX).tolist()
+    predicted = rank_rule(batch, 0).ranks(scores)
+    assert predicted.tolist() == learner.predict(MATRIX).tolist()
 
 
 @pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)

@@ -230,6 +230,33 @@ def test_voted_is_the_mean_rank_weighted_by_survival(kernel: str, seed: int) -> 
         assert rank == half_up(sum(votes), total)
 
 
+def test_voted_linear_rules_score_by_their_own_weights() -> None:
+    X, y = [[-1.0], [-3.0], [1.0], [-2.0], [0.0], [-1.0], [-1.0]], [2, 3, 2, 1, 2, 3, 3]
+    voted = PRank(3, readout="voted").fit(X, y)
+    # the surviving rules give 2.5 there; by kernel values one of them fell below its threshold
+    assert voted.decision_function([[0.1]]).tolist() == [2.5]
+    assert voted.predict([[0.1]]).tolist() == [3]
+
+
+@given(seed=seeds, n_features=st.integers(1, 20))
+@settings(max_examples=40, deadline=None)
+def test_voted_linear_is_the_vote_of_the_rules_of_the_run(seed: int, n_features: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-5, 6, (40, n_features)) / 10.0, rng.integers(1, 6, 40)
+    new, last = rng.integers(-5, 6, (20, n_features)) / 10.0, PRank(5).fit(X[:1], y[:1])
+    voted = PRank(5, readout="voted").fit(X, y)
+    survived = int(last.total_loss_ == 0)
+    sums = np.full(20, 5 * survived)  # of the first rule
+    for x, rank in zip(X[1:], y[1:], strict=True):
+        ranks, lost = last.predict(new), last.total_loss_
+        last.partial_fit([x], [rank])
+        if last.total_loss_ == lost:
+            survived, sums = survived + 1, sums + ranks
+    if survived:
+        assert voted.votes().sum() == survived
+        np.testing.assert_array_equal(voted.decision_function(new), sums / survived)
+
+
 def test_voting_without_survivors_leaves_it_to_the_last_rule() -> None:
     X, y = [[1.0], [1.0]], [1, 2]
     voted, last = PRank(3, readout="voted").fit(X, y), PRank(3).fit(X, y)
