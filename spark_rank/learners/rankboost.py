@@ -18,9 +18,12 @@ from spark_rank.learners._rankboost import (
     weigh_examples,
 )
 from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
-from spark_rank.learners.errors import InvalidDataError
+from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.pair_losses import misranked_pairs
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+
+# a round that lowers the loss by less than this share is the last
+_LEAST_GAIN = 1e-6
 
 
 class RankBoost(Learner):
@@ -36,11 +39,15 @@ class RankBoost(Learner):
 
     Parameters
     ----------
-    n_rounds : most rounds; fewer if no base ranker does better than chance any more.
+    n_rounds : most rounds; fewer if no base ranker does better than chance any more, if one orders
+        every pair, or if a round lowers the loss by less than a millionth. A base ranker that
+        orders every pair would be chosen again in every round after: that changes the scale of
+        the scores alone, which is ``½ ln(1 + 1/s)`` after the one round done.
     missing : NaN in X is a missing rating. ``median`` takes the median of the feature's training
         values in its place; with ``abstain`` every base ranker on that feature is 0 there.
     smoothing : s, added to ε⁺ and ε⁻ so that a base ranker without fault gets a finite α; None is
-        1 / number of pairs.
+        1 / number of pairs. With 0 α is the lecture's ``½ ln(ε⁺/ε⁻)``; a base ranker without
+        fault, whose α would be infinite, gets the α of None.
 
     Attributes
     ----------
@@ -61,7 +68,7 @@ class RankBoost(Learner):
     parameters: ClassVar[dict[str, Parameter]] = {
         "n_rounds": Integer("most boosting rounds", at_least=1),
         "missing": Choice("what a missing rating counts as", options=("median", "abstain")),
-        "smoothing": Real("added to the weights that give alpha", above=0.0, optional=True),
+        "smoothing": Real("added to the weights that give alpha", at_least=0.0, optional=True),
     }
     on_rating_scale: ClassVar[bool] = False
     state: ClassVar[tuple[str, ...]] = (
@@ -91,16 +98,19 @@ class RankBoost(Learner):
         features = _check_ratings(X)
         targets = check_targets(y, len(features))
         start = _start(len(targets), offset)
-        self.n_features_ = features.shape[1]
-        self.medians_ = _medians(features) if self.missing == "median" else None
-        rounds = list(self._boost(self._filled(features), targets, start))
+        with self._unchanged_by_failure():
+            self.n_features_ = features.shape[1]
+            self.medians_ = _medians(features) if self.missing == "median" else None
+            self._keep(list(self._boost(self._filled(features), targets, start)))
+        return self
+
+    def _keep(self, rounds: list[_Round]) -> None:
         self.features_ = np.array([r.feature for r in rounds], dtype=np.int64)
         self.cuts_ = np.array([r.cut for r in rounds], dtype=np.float64)
         self.complements_ = np.array([r.complement for r in rounds], dtype=np.bool_)
         self.alphas_ = np.array([r.alpha for r in rounds], dtype=np.float64)
         self.normalizers_ = np.array([r.normalizer for r in rounds], dtype=np.float64)
         self.train_misranking_ = np.array([r.misranking for r in rounds], dtype=np.float64)
-        return self
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores of the rows of `X`, which may hold NaN, in O(m) a round."""
@@ -146,24 +156,33 @@ class RankBoost(Learner):
             return
         m, k = len(targets), len(sizes)
         n_pairs = float(m**2 - sizes @ sizes) / 2.0
-        smoothing = self.smoothing or 1.0 / n_pairs
         stumps = _stumps(features)
         weights = Weights(*np.empty((2, m)), *np.empty((4, k)))
         net, sums = np.empty(m), np.empty(m + 1)
         for _ in range(self.n_rounds):
             log_total = weigh_examples(potentials, levels, weights)
+            if not math.isfinite(log_total):
+                raise NumericFailureError("the pair weights overflowed: scale the offset down")
             net_weights(weights, levels, log_total, net)
             feature, position, complement = best_stump(stumps, net, sums)
             if feature < 0:
                 return
             chosen = _chosen(stumps, feature, position, complement)
             plus, minus, equal = split_masses(weights, levels, log_total, chosen)
-            alpha = 0.5 * math.log((plus + smoothing) / (minus + smoothing))
+            alpha = self._alpha(plus, minus, n_pairs)
             normalizer = equal + plus * math.exp(-alpha) + minus * math.exp(alpha)
             potentials += alpha * chosen
             misranking = misranked_pairs(potentials, levels, k) / n_pairs
             cut = stumps.cuts[stumps.starts[feature] + position]
             yield _Round(feature, cut, complement, alpha, normalizer, misranking)
+            if plus > 0.0 == minus == equal or 1.0 - normalizer < _LEAST_GAIN:
+                return
+
+    def _alpha(self, plus: float, minus: float, n_pairs: float) -> float:
+        smoothing = self.smoothing
+        if smoothing is None or smoothing == minus == 0.0:
+            smoothing = 1.0 / n_pairs
+        return 0.5 * math.log((plus + smoothing) / (minus + smoothing))
 
 
 class _Round(NamedTuple):

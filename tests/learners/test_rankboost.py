@@ -14,7 +14,12 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
+from spark_rank.learners.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotFittedError,
+    NumericFailureError,
+)
 from spark_rank.learners.rankboost import RankBoost
 
 Floats = NDArray[np.float64]
@@ -62,7 +67,6 @@ def explicit_rankboost(
     if not pairs:
         return result
     lower, upper = np.array(pairs).T
-    smoothing = smoothing or 1.0 / len(pairs)
     D = np.full(len(pairs), 1.0 / len(pairs))
     for _ in range(n_rounds):
         best, chosen = 0.0, None
@@ -76,7 +80,8 @@ def explicit_rankboost(
         feature, cut, complement, h = chosen
         signs = h[upper] - h[lower]
         plus, minus, equal = (float(D[signs == s].sum()) for s in (1.0, -1.0, 0.0))
-        alpha = 0.5 * math.log((plus + smoothing) / (minus + smoothing))
+        added = smoothing if smoothing or (smoothing == 0.0 and minus) else 1.0 / len(pairs)
+        alpha = 0.5 * math.log((plus + added) / (minus + added))
         D = D * np.exp(-alpha * signs)
         Z = float(D.sum())
         assert_allclose(Z, equal + plus * math.exp(-alpha) + minus * math.exp(alpha), rtol=1e-12)
@@ -89,6 +94,8 @@ def explicit_rankboost(
         result.normalizers.append(Z)
         share = float(np.mean(result.scores[upper] <= result.scores[lower]))
         result.misranking.append(share)
+        if (plus and minus == equal == 0.0) or Z > 1.0 - 1e-6:
+            break
     return result
 
 
@@ -147,7 +154,7 @@ def test_abstaining_follows_the_pseudo_code(problem: tuple[Floats, Floats]) -> N
     assert_same(learner, explicit_rankboost(X, y, 8))
 
 
-@pytest.mark.parametrize("smoothing", [None, 1e-6, 0.05])
+@pytest.mark.parametrize("smoothing", [None, 0.0, 1e-6, 0.05])
 def test_many_rounds_follow_the_pseudo_code(
     smoothing: float | None, rng: np.random.Generator
 ) -> None:
@@ -292,7 +299,43 @@ def test_a_perfect_ranker_gets_a_finite_alpha() -> None:
     x = np.array([1.0, 1.0, 2.0, 2.0])
     learner = RankBoost(3).fit(x[:, None], x)
     assert_allclose(learner.alphas_[0], 0.5 * math.log((1 + 0.25) / 0.25))
-    assert learner.train_misranking_.tolist() == [0.0, 0.0, 0.0]
+    assert learner.train_misranking_[0] == 0.0
+
+
+def test_a_perfect_ranker_is_the_last() -> None:
+    x = np.repeat([1.0, 2.0], 20)
+    for smoothing in (None, 0.0, 0.25):
+        learner = RankBoost(5000, smoothing=smoothing).fit(x[:, None], x)
+        s = smoothing or 1.0 / 400.0
+        assert_allclose(learner.alphas_, [0.5 * math.log(1.0 + 1.0 / s)])
+        assert learner.train_misranking_.tolist() == [0.0]
+
+
+def test_rounds_end_where_the_loss_stops_falling() -> None:
+    """The one base ranker has no fault, but leaves ties that nothing can part."""
+    x, y = np.array([[0.0], [1.0], [1.0], [1.0]]), [1.0, 2.0, 3.0, 3.0]
+    learner = RankBoost(100_000).fit(x, y)
+    assert 1 < len(learner.alphas_) < 1000
+    assert 1.0 - learner.normalizers_[-1] < 1e-6 <= (1.0 - learner.normalizers_[:-1]).min()
+
+
+def test_without_smoothing_alpha_is_the_one_of_the_lecture(rng: np.random.Generator) -> None:
+    X, y = reviews(rng, 60, 6)
+    learner = RankBoost(20, smoothing=0.0).fit(X, y)
+    assert_same(learner, explicit_rankboost(X, y, 20, 0.0))
+    assert len(learner.alphas_) == 20
+    first = RankBoost(1, smoothing=0.0).fit(X, y)
+    h = first.decision_function(X) / first.alphas_[0]
+    signs = (h[None, :] - h[:, None])[y[:, None] < y]
+    faults, right = np.mean(signs == -1.0), np.mean(signs == 1.0)
+    assert_allclose(first.alphas_, 0.5 * np.log(right / faults))
+    assert_allclose(first.normalizers_, np.mean(signs == 0.0) + 2.0 * np.sqrt(right * faults))
+
+
+def test_an_offset_that_overflows_is_named() -> None:
+    x, offset = np.array([[0.0], [1.0], [2.0]]), [1.7e308, -1.7e308, 0.0]
+    with pytest.raises(NumericFailureError, match="offset"):
+        RankBoost().fit(x, [1.0, 2.0, 3.0], offset=offset)
 
 
 def test_thousands_of_rounds_do_not_overflow() -> None:
@@ -413,7 +456,7 @@ def test_what_is_given_is_checked(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"n_rounds": 0}, {"missing": "mean"}, {"smoothing": 0.0}, {"smoothing": NAN}]
+    "wrong", [{"n_rounds": 0}, {"missing": "mean"}, {"smoothing": -0.1}, {"smoothing": NAN}]
 )
 def test_parameters_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidParameterError, match=next(iter(wrong))):
