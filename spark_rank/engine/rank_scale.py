@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_rank.rank_rule import cuts_between, ranks_from_scores
+
 
 @dataclass(frozen=True)
 class RankScale:
@@ -21,16 +23,12 @@ class RankScale:
         return len(self.levels)
 
     def thresholds(self) -> NDArray[np.float64]:
-        """Return where ranks 2..k begin among ratings: the cuts, or behind the middle of levels."""
-        if self.cuts is not None:
-            return np.array(self.cuts)
-        levels = np.array(self.levels)
-        # half way is still the lower level, as in the metrics
-        return np.nextafter((levels[1:] + levels[:-1]) / 2.0, np.inf)
+        """Return where ranks 2..k begin among ratings: the cuts, or half way between levels."""
+        return cuts_between(self.levels) if self.cuts is None else np.array(self.cuts)
 
     def ranks(self, ratings: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the rank 1..k of every rating, or score on the scale of the ratings."""
-        return np.searchsorted(self.thresholds(), ratings, side="right") + 1
+        return ranks_from_scores(ratings, self.thresholds())
 
     def ratings(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the level of every rank."""

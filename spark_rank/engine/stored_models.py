@@ -30,6 +30,7 @@ from spark_rank.learners._online import (
 )
 from spark_rank.learners.kernels import Kernel
 from spark_rank.learners.online import check_round, read_only
+from spark_rank.rank_rule import nearest_whole, ranks_from_scores
 
 Vector = NDArray[np.float64]
 Items = NDArray[Any]
@@ -72,8 +73,8 @@ class RankRule:
     def ranks(self, scores: Vector) -> NDArray[np.int64]:
         """Return the predicted ranks."""
         if self.thresholds is None:
-            return np.floor(scores + 0.5).astype(np.int64)
-        return np.searchsorted(self.thresholds, scores, side="right") + 1
+            return nearest_whole(scores)
+        return ranks_from_scores(scores, self.thresholds)
 
 
 @dataclass(frozen=True)

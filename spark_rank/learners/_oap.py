@@ -31,10 +31,10 @@ from spark_rank.learners._online import (
     add_multiple,
     inlined,
     move_thresholds,
-    predicted_rank,
 )
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.member_draws import Words, mix, uniform
+from spark_rank.rank_rule import predicted_rank
 
 SUM_BITS = 61  # the remaining two of an int64 are a margin for rounding in the bound
 SMALLEST_STEP = -1000  # its exponent; 2^1000 is still far from overflow

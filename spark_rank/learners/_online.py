@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from spark_rank.compiled import njit
 from spark_rank.learners._dot import dot
 from spark_rank.learners.base import FloatArray
+from spark_rank.rank_rule import predicted_rank
 
 IntArray = NDArray[np.int64]
 OK = -1
@@ -38,19 +39,6 @@ class Rounds(NamedTuple):
     losses: IntArray
     amounts: IntArray
     thresholds: FloatArray
-
-
-@inlined
-def predicted_rank(score: float, thresholds: FloatArray) -> int:
-    """Return min { r : score − b_r < 0 } with b_k = ∞, in O(k).
-
-    Counted without a branch: the thresholds are ordered (PRank, lemma 1).
-    """
-    rank = 1
-    for r in range(thresholds.shape[0]):
-        if score >= thresholds[r]:
-            rank += 1
-    return rank
 
 
 @inlined

@@ -20,11 +20,10 @@ from spark_rank.learners.online import (
     check_examples,
     check_round,
     linear_scores,
-    nearest_rank,
-    ranks_from_scores,
     read_only,
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _MEMBERS = ("member_coef_", "member_thresholds_", "member_correct_")
 
@@ -142,8 +141,9 @@ class OAP(OnlineLearner):
             raise InvalidDataError(
                 f"members 0–{self.n_members - 1} are needed once each, these came: {have}"
             )
-        self.combine_sums(reduce(add, [group.sums() for group in ordered]), X, y)
-        self._take_members(MemberGroup.join(ordered))
+        with self._unchanged_by_failure():
+            self.combine_sums(reduce(add, [group.sums() for group in ordered]), X, y)
+            self._take_members(MemberGroup.join(ordered))
         return self
 
     def combine_sums(self, sums: PartialSums, X: ArrayLike, y: ArrayLike) -> Self:

@@ -16,7 +16,8 @@ from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.member_draws import cumulative_counts, member_keys
 from spark_rank.learners.oap_blocks import begins_block, pieces
-from spark_rank.learners.online import check_examples, check_round, nearest_rank, read_only
+from spark_rank.learners.online import check_examples, check_round, read_only
+from spark_rank.rank_rule import nearest_rank
 
 
 @dataclass(frozen=True)

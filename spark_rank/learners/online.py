@@ -35,15 +35,17 @@ class OnlineLearner(Learner):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then go `epochs` times through the rows of `X` in their order.
 
-        `y` are ranks 1..n_ranks.
+        `y` are ranks 1..n_ranks. A call that fails leaves the learner as it was, as does one of
+        `partial_fit`.
         """
         self.check_parameters()
         features = check_examples(X)
         ranks = read_only(check_ranks(y, len(features), self.n_ranks))
-        self._reset()
-        self._start(features.shape[1])
-        for _ in range(self.epochs):
-            self._one_pass(features, ranks)
+        with self._unchanged_by_failure():
+            self._reset()
+            self._start(features.shape[1])
+            for _ in range(self.epochs):
+                self._one_pass(features, ranks)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -57,10 +59,11 @@ class OnlineLearner(Learner):
             self._check_unchanged()
         features = check_examples(X, self._n_features() if begun else None)
         ranks = read_only(check_ranks(y, len(features), self.n_ranks))
-        if not begun:
-            self._reset()
-            self._start(features.shape[1])
-        self._one_pass(features, ranks)
+        with self._unchanged_by_failure():
+            if not begun:
+                self._reset()
+                self._start(features.shape[1])
+            self._one_pass(features, ranks)
         return self
 
     @classmethod
@@ -142,13 +145,3 @@ def linear_scores(X: FloatArray, coef: FloatArray) -> FloatArray:
     scores = np.empty(len(X))
     check_round(row_scores(X, read_only(coef), scores), X)
     return scores
-
-
-def ranks_from_scores(scores: FloatArray, thresholds: FloatArray) -> IntArray:
-    """Return min { r : score − b_r < 0 } for every score, in O(log k) each."""
-    return (np.searchsorted(thresholds, scores, side="right") + 1).astype(np.int64)
-
-
-def nearest_rank(sums: IntArray, total: int | IntArray) -> IntArray:
-    """Return the whole number nearest to sums/total, half up, in whole numbers throughout."""
-    return (2 * sums + total) // (2 * total)

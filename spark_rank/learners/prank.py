@@ -27,11 +27,10 @@ from spark_rank.learners.online import (
     check_round,
     check_rule,
     linear_scores,
-    nearest_rank,
-    ranks_from_scores,
     read_only,
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _LAST = ("last_coef_", "last_thresholds_", "timed_coef_")
 _HISTORY = ("support_vectors_", "support_coef_", "support_rounds_", "rule_thresholds_")

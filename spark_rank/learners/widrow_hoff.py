@@ -15,9 +15,9 @@ from spark_rank.learners.online import (
     check_round,
     check_rule,
     linear_scores,
-    ranks_from_scores,
 )
 from spark_rank.learners.parameters import Integer, Parameter, Real
+from spark_rank.rank_rule import cuts_between, ranks_from_scores
 
 _REMEDY = "lower eta (below 2/‖x‖² for the longest example) or scale the features down"
 
@@ -66,7 +66,7 @@ class WidrowHoff(OnlineLearner):
 
     def _start(self, n_features: int) -> None:
         self.coef_ = np.zeros(n_features)
-        self.thresholds_ = np.arange(1.5, self.n_ranks)
+        self.thresholds_ = cuts_between(np.arange(1, self.n_ranks + 1))
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         rule = Rule(self.coef_.copy(), self.thresholds_.copy())

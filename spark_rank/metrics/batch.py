@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from spark_rank.compiled import njit
 from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
-from spark_rank.metrics.ranks import interval_of, nearest_level, rank_errors, rating_levels
+from spark_rank.metrics.ranks import rank_errors, rating_levels
 from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
 from spark_rank.metrics.roc import area_under_curve, curve_counts, interpolate_curve
 from spark_rank.metrics.top import discounted_gain_ratio, top_rates
 from spark_rank.metrics.vectors import BoolArray, FloatArray, IntArray
+from spark_rank.rank_rule import cuts_between, interval_of
 
 BATCH_METRICS: tuple[str, ...] = (
     "msd",
@@ -91,7 +92,7 @@ def batch_metrics(
         The ε of c_SVR.
     levels
         The ascending levels of the rating scale; None makes rank_loss and exact_rank NaN. The
-        rank of a score or rating is its nearest level; half way it is the lower one.
+        rank of a score or rating is its nearest level; half way it is the higher one.
     cuts
         Of a scale that was cut: where each level but the first begins. They decide the ranks then.
     """
@@ -128,8 +129,7 @@ def batch_metrics_and_roc(
     if np.isnan(relevant_from):
         raise ValueError("relevant_from must be a number")
     rates = _checked_grid(grid)
-    scale = np.empty(0) if levels is None else rating_levels(levels)
-    starts = np.empty(0) if cuts is None else rating_levels(cuts)
+    starts = _rank_cuts(levels, cuts)
     table = np.full((len(BATCH_METRICS), len(scales)), np.nan)
     curves = np.empty((len(scales), len(rates)), np.float32)
     _measure_users(
@@ -140,13 +140,20 @@ def batch_metrics_and_roc(
         int(top),
         float(relevant_from),
         float(epsilon),
-        scale,
-        starts,
+        starts is not None,
+        np.empty(0) if starts is None else starts,
         rates,
         table,
         curves,
     )
     return dict(zip(BATCH_METRICS, table, strict=True)), curves
+
+
+def _rank_cuts(levels: ArrayLike | None, cuts: ArrayLike | None) -> FloatArray | None:
+    """Return where ranks 2..k begin; None where nothing is known of ranks."""
+    if cuts is not None:
+        return rating_levels(cuts)
+    return None if levels is None else cuts_between(rating_levels(levels))
 
 
 def batch_roc(
@@ -210,7 +217,7 @@ def _measure_users(
     top: int,
     relevant_from: float,
     epsilon: float,
-    levels: FloatArray,
+    ranked: bool,
     cuts: FloatArray,
     grid: FloatArray,
     table: FloatArray,
@@ -224,7 +231,7 @@ def _measure_users(
         if on_rating_scale[user]:
             table[_HMP1, user] = costs[HMP1]
             table[_HMP2, user] = costs[HMP2]
-            _measure_distances(h, y, epsilon, levels, cuts, table[:, user])
+            _measure_distances(h, y, epsilon, ranked, cuts, table[:, user])
 
 
 @njit(cache=True)
@@ -264,7 +271,7 @@ def _measure_distances(
     h: FloatArray,
     y: FloatArray,
     epsilon: float,
-    levels: FloatArray,
+    ranked: bool,
     cuts: FloatArray,
     column: FloatArray,
 ) -> None:
@@ -277,12 +284,8 @@ def _measure_distances(
         costs = sorted_insensitive_costs(descending, epsilon)
         column[_SVR1] = costs[0]
         column[_SVR2] = costs[1]
-    if len(levels) > 0 or len(cuts) > 0:
-        if len(cuts) > 0:
-            predicted, ranks = interval_of(h, cuts), interval_of(y, cuts)
-        else:
-            predicted, ranks = nearest_level(h, levels), nearest_level(y, levels)
-        errors = rank_errors(predicted, ranks)
+    if ranked:
+        errors = rank_errors(interval_of(h, cuts), interval_of(y, cuts))
         column[_RANK_LOSS] = errors[0]
         column[_EXACT_RANK] = errors[1]
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from spark_rank.compiled import njit
 from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_of_vectors
-
-_FEW = 16  # levels that are compared with a value one by one
+from spark_rank.rank_rule import cuts_between, ranks_from_scores
 
 
 def rank_loss(predicted: ArrayLike, ranks: ArrayLike) -> float | None:
@@ -29,12 +28,12 @@ def exact_rank_rate(predicted: ArrayLike, ranks: ArrayLike) -> float | None:
 def nearest_ranks(values: ArrayLike, levels: ArrayLike) -> IntArray:
     """Return for every value the rank 1..k of the nearest of k ascending levels: O(m log k).
 
-    A value half way between two levels goes to the lower one.
+    A value half way between two levels goes to the higher one (`spark_rank.rank_rule`).
     """
     numbers, scale = np.array(values, dtype=np.float64), rating_levels(levels)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ValueError("the values to rank must be a vector of finite numbers")
-    return np.asarray(nearest_level(numbers, scale) + 1)
+    return ranks_from_scores(numbers, cuts_between(scale))
 
 
 def rating_levels(levels: ArrayLike) -> FloatArray:
@@ -42,7 +41,7 @@ def rating_levels(levels: ArrayLike) -> FloatArray:
     scale = np.array(levels, dtype=np.float64)
     if scale.ndim != 1 or len(scale) == 0 or not np.isfinite(scale).all():
         raise ValueError("levels must be a vector of one or more finite ratings")
-    if not (np.diff(scale) > 0).all():
+    if not (scale[1:] > scale[:-1]).all():
         raise ValueError("levels must ascend, without repetition")
     return scale
 
@@ -66,33 +65,3 @@ def rank_errors(predicted: IntArray, ranks: IntArray) -> tuple[float, float]:
         distance += abs(predicted[i] - ranks[i])
         exact += predicted[i] == ranks[i]
     return distance / m, exact / m
-
-
-@njit(cache=True)
-def nearest_level(values: FloatArray, levels: FloatArray) -> IntArray:
-    """Return for every value the position of the nearest level, the lower one of two as near."""
-    above = np.searchsorted(levels, values) if len(levels) > _FEW else _lower_levels(values, levels)
-    nearest = np.empty(len(values), np.int64)
-    for i in range(len(values)):
-        high = min(above[i], len(levels) - 1)
-        low = max(high - 1, 0)
-        # a choice of values, not of branches: which one it is cannot be foretold
-        is_low = values[i] - levels[low] <= levels[high] - values[i]
-        nearest[i] = low if is_low else high
-    return nearest
-
-
-@njit(cache=True)
-def _lower_levels(values: FloatArray, levels: FloatArray) -> IntArray:
-    """Return for every value how many levels are lower, level by level for many values at once."""
-    lower = np.zeros(len(values), np.int64)
-    for level in levels:
-        for i in range(len(values)):
-            lower[i] += level < values[i]
-    return lower
-
-
-@njit(cache=True)
-def interval_of(values: FloatArray, cuts: FloatArray) -> IntArray:
-    """Return for every value how many of the ascending cuts it reaches: its interval, from 0."""
-    return np.searchsorted(cuts, values, "right").astype(np.int64)

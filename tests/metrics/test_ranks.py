@@ -31,15 +31,15 @@ def test_they_are_the_means(pair: tuple[list[int], list[int]]) -> None:
     st.lists(st.integers(-10, 30).map(lambda n: n / 4), max_size=30),
     st.lists(st.integers(-4, 12).map(lambda n: n / 2), min_size=1, max_size=9, unique=True),
 )
-def test_the_nearest_level_and_of_two_the_lower(values: list[float], levels: list[float]) -> None:
+def test_the_nearest_level_and_of_two_the_higher(values: list[float], levels: list[float]) -> None:
     scale = sorted(levels)
-    expected = [min(range(len(scale)), key=lambda r: (abs(v - scale[r]), r)) + 1 for v in values]
+    expected = [min(range(len(scale)), key=lambda r: (abs(v - scale[r]), -r)) + 1 for v in values]
     assert nearest_ranks(values, scale).tolist() == expected
 
 
 def test_levels_stand_for_themselves() -> None:
     assert nearest_ranks(FIFTHS, FIFTHS).tolist() == [1, 2, 3, 4, 5, 6]
-    assert nearest_ranks([0.3, 0.7, 0.5, -9.0, 9.0], FIFTHS).tolist() == [2, 4, 3, 1, 6]
+    assert nearest_ranks([0.3, 0.7, 0.5, -9.0, 9.0], FIFTHS).tolist() == [2, 5, 4, 1, 6]
 
 
 def test_undefined_and_refused() -> None:
