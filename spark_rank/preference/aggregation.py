@@ -25,6 +25,8 @@ from spark_rank.preference.sorting import degree_rank, quicksort_rank
 
 # an order is proven optimal when its score meets the bound to this share of it
 _PROOF = 1e-9
+# sums that differ by less than this share of the largest possible one are equal
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,9 @@ def _solve(
 def _borda(counts: FloatArray, seed: int) -> list[int]:
     points = (counts - counts.T).sum(axis=1)
     # weighted voters give fractions, whose sums must not break ties by rounding
-    least = _PROOF * max(float(counts.sum()), 1.0)
-    return [int(row) for row in np.argsort(-np.rint(points / least), kind="stable")]
+    largest = float(counts.max(initial=0.0)) or 1.0
+    steps = np.rint(points / largest / (_ROUNDING * max(len(counts), 1)))
+    return [int(row) for row in np.argsort(-steps, kind="stable")]
 
 
 def _copeland(counts: FloatArray, seed: int) -> list[int]:

@@ -25,7 +25,7 @@ from spark_rank.preference.majorities import FloatArray, kemeny_lower_bound, kem
 
 IntArray = NDArray[np.int64]
 
-_TOLERANCE = 1e-6  # what the solver may violate a triangle by
+_TOLERANCE = 1e-6  # what the solver may violate a triangle by, and miss in costs of at most 1
 _NEARLY_TIGHT = 0.2  # triangles this close to being violated are worth their row in the MILP
 _INFEASIBLE = 2
 
@@ -60,7 +60,8 @@ class _Component:
     """The linear ordering problem of one component, in the process of being solved.
 
     `best` is the best order known, at first that of the rows; `score` its Kemeny score; `bound` is
-    proven. `step` is what any two scores differ by a multiple of, 0 if that is not known.
+    proven. `step` is what any two scores differ by a multiple of, 0 if that is not known. The
+    solver, whose tolerances are absolute, is given costs in `unit`, the largest of them.
     """
 
     def __init__(self, counts: FloatArray, deadline: float) -> None:
@@ -69,6 +70,7 @@ class _Component:
         self.n = len(counts)
         self.pairs = np.triu_indices(self.n, 1)
         self.costs = (counts.T - counts)[self.pairs]
+        self.unit = float(np.abs(self.costs).max())
         self.constant = float(counts[self.pairs].sum())
         self.step = _common_divisor(self.costs)
         self.best = list(range(self.n))
@@ -110,13 +112,14 @@ class _Component:
 
     def _minimise(self, *, integral: bool) -> OptimizeResult:
         """Minimise the cost of the pairs under the cuts, for what is left of the time."""
+        costs = self.costs / self.unit
         constraints = [self._cut_rows()]
         if integral and self.step:
             # strictly better orders only; any is better by a whole step
-            better = self.score - self.constant - self.step / 2.0
-            constraints.append(LinearConstraint(self.costs[None, :], -np.inf, better))
+            better = (self.score - self.constant - self.step / 2.0) / self.unit
+            constraints.append(LinearConstraint(costs[None, :], -np.inf, better))
         return milp(
-            self.costs,
+            costs,
             integrality=np.full(len(self.costs), int(integral)),
             bounds=Bounds(0.0, 1.0),
             constraints=constraints,
@@ -164,12 +167,13 @@ class _Component:
     def _raise_bound(self, objective: float) -> None:
         """Raise the bound to that of a relaxation; with a known step, to the next possible score.
 
-        Without one, a bound that meets the score to the solver's tolerance counts as the score.
+        `objective` is in `unit`, and off by the solver's tolerance. Without a step, a bound that
+        meets the score to that tolerance counts as the score.
         """
-        missing = self.score - (objective + self.constant)
+        missing = self.score - (objective * self.unit + self.constant)
         if self.step:
-            missing = math.floor(missing / self.step + _TOLERANCE) * self.step
-        elif missing <= _TOLERANCE * self.score:
+            missing = math.floor((missing + _TOLERANCE * self.unit) / self.step) * self.step
+        elif missing <= _TOLERANCE * self.unit:
             missing = 0.0
         self.bound = max(self.bound, self.score - max(missing, 0.0))
 

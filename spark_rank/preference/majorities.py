@@ -67,6 +67,9 @@ def checked_majorities(majorities: ArrayLike) -> FloatArray:
     np.fill_diagonal(counts, 0.0)
     if not np.isfinite(counts).all() or (counts < 0.0).any():
         raise InvalidMajoritiesError("counts of voters must be finite and not negative")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(2.0 * counts.sum()):
+            raise InvalidMajoritiesError("the sum of the counts overflows: scale them down")
     return counts
 
 
