@@ -15,7 +15,7 @@ from spark_rank.compiled import njit
 from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.ranks import rank_errors, rating_levels
-from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
+from spark_rank.metrics.residuals import insensitive_costs, squared_difference
 from spark_rank.metrics.roc import area_under_curve, curve_counts, interpolate_curve
 from spark_rank.metrics.top import discounted_gain_ratio, top_rates
 from spark_rank.metrics.vectors import BoolArray, FloatArray, IntArray
@@ -276,14 +276,11 @@ def _measure_distances(
     column: FloatArray,
 ) -> None:
     """Write what holds scores against ratings: one sort of the residuals, and O(m log k)."""
-    residuals = h - y
-    column[_MSD] = squared_difference(residuals)
-    if len(residuals) > 1:
-        descending = sort_descending(residuals)[0]
-        column[_M1D] = sorted_insensitive_costs(descending, 0.0)[0]
-        costs = sorted_insensitive_costs(descending, epsilon)
-        column[_SVR1] = costs[0]
-        column[_SVR2] = costs[1]
+    column[_MSD] = squared_difference(h, y)
+    costs = insensitive_costs(h, y, epsilon)
+    column[_M1D] = costs[0]
+    column[_SVR1] = costs[1]
+    column[_SVR2] = costs[2]
     if ranked:
         errors = rank_errors(interval_of(h, cuts), interval_of(y, cuts))
         column[_RANK_LOSS] = errors[0]

@@ -18,6 +18,7 @@ import numpy as np
 from spark_rank.compiled import njit
 from spark_rank.metrics.few_levels import costs_by_level, few_levels
 from spark_rank.metrics.order import sort_descending
+from spark_rank.metrics.residuals import larger_unit
 from spark_rank.metrics.vectors import FloatArray
 
 # places in the vector of results
@@ -31,8 +32,8 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
     """Return (misranking, c_HR¹, c_HR², c_HMP¹, c_HMP²) and the ratings from high to low.
 
     Misranking is a share of the pairs of unequal ratings, the costs are means over all m² ordered
-    pairs. All five are NaN where there are no two unequal ratings. O(m log m); with few levels of
-    ratings O(m).
+    pairs. All five are NaN where there are no two unequal ratings; a cost beyond the largest float
+    is infinite. O(m log m); with few levels of ratings O(m).
 
     Parameters
     ----------
@@ -41,6 +42,20 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
     ratings
         The ratings of the same items; equal scores may stand in any order.
     """
+    found, y = _in_this_unit(scores, ratings)
+    if not np.isnan(found[MISRANKING]) and not np.isfinite(found).all():
+        unit = larger_unit(scores, ratings)
+        scaled = _in_this_unit(scores * unit, ratings * unit)[0] / unit
+        scaled[HR2] /= unit
+        scaled[HMP2] /= unit
+        scaled[MISRANKING] = found[MISRANKING]
+        found = scaled
+    return found, y
+
+
+@njit(cache=True)
+def _in_this_unit(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what `discordance` does, but costs that need not be finite."""
     levels = few_levels(ratings)
     if len(levels) > 0:
         return _by_level(scores, ratings, levels)

@@ -25,10 +25,10 @@ def mean_squared_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     """Return MSD, the mean of ((h_j − h_i) − (y_j − y_i))² over all m² ordered pairs (eq. 67).
 
     It is twice the population variance of the residuals: O(m). With fewer than two items there
-    is no pair to compare: None.
+    is no pair to compare: None. A cost beyond the largest float is infinite, here and below.
     """
     scores, ratings = pair_of_vectors(h, y)
-    return none_if_nan(squared_difference(scores - ratings))
+    return none_if_nan(squared_difference(scores, ratings))
 
 
 def mean_1norm_difference(h: ArrayLike, y: ArrayLike) -> float | None:
@@ -37,7 +37,7 @@ def mean_1norm_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     From sorted residuals: O(m log m). With fewer than two items: None.
     """
     scores, ratings = pair_of_vectors(h, y)
-    return none_if_nan(insensitive_costs(scores - ratings, 0.0)[0])
+    return none_if_nan(insensitive_costs(scores, ratings, 0.0)[0])
 
 
 def pairwise_misranking(h: ArrayLike, y: ArrayLike) -> float | None:
@@ -88,7 +88,7 @@ def pair_cost(
         return mean_1norm_difference(h, y) if power == 1 else mean_squared_difference(h, y)
     if cost == "svr":
         scores, ratings = pair_of_vectors(h, y)
-        return none_if_nan(insensitive_costs(scores - ratings, float(epsilon))[power - 1])
+        return none_if_nan(insensitive_costs(scores, ratings, float(epsilon))[power])
     return none_if_nan(_discordance(h, y)[_DISCORDANCE[cost, power]])
 
 

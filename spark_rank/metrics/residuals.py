@@ -1,6 +1,12 @@
-"""Kernels of the costs that depend on residuals r = h − y alone: MSD, M1D, c_MP and c_SVR."""
+"""Kernels of the costs that depend on residuals r = h − y alone: MSD, M1D, c_MP and c_SVR.
+
+A cost beyond the largest float is infinite. Where only something on the way to it is that large,
+it is found in a larger unit.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -10,14 +16,32 @@ from spark_rank.metrics.vectors import FloatArray
 
 
 @njit(cache=True)
-def squared_difference(residuals: FloatArray) -> float:
+def squared_difference(h: FloatArray, y: FloatArray) -> float:
     """Return the mean of (r_j − r_i)² over all m² pairs, twice the variance; O(m), in two passes.
 
     NaN with fewer than two items.
     """
-    m = len(residuals)
-    if m < 2:
+    if len(h) < 2:
         return np.nan
+    found = _twice_variance(h - y)
+    if not np.isfinite(found):
+        unit = larger_unit(h, y)
+        found = _twice_variance(h * unit - y * unit) / unit / unit
+    return found
+
+
+@njit(cache=True)
+def larger_unit(h: FloatArray, y: FloatArray) -> float:
+    """Return the power of two that brings all numbers below 1, and their differences below 2."""
+    largest = 0.0
+    for i in range(len(h)):
+        largest = max(largest, abs(h[i]), abs(y[i]))
+    return math.ldexp(1.0, -math.frexp(largest)[1])
+
+
+@njit(cache=True)
+def _twice_variance(residuals: FloatArray) -> float:
+    m = len(residuals)
     origin = residuals[0]  # a large common shift would cost the mean its digits
     mean = 0.0
     for i in range(m):
@@ -31,18 +55,33 @@ def squared_difference(residuals: FloatArray) -> float:
 
 
 @njit(cache=True)
-def insensitive_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float]:
-    """Return the means of max(0, |r_j − r_i| − ε) and of its square over all m² pairs.
+def insensitive_costs(h: FloatArray, y: FloatArray, epsilon: float) -> tuple[float, float, float]:
+    """Return M1D, and the means of max(0, |r_j − r_i| − ε) and of its square over all m² pairs.
 
     O(m log m). NaN with fewer than two items.
     """
-    if len(residuals) < 2:
-        return np.nan, np.nan
-    return sorted_insensitive_costs(sort_descending(residuals)[0], epsilon)
+    if len(h) < 2:
+        return np.nan, np.nan, np.nan
+    mean, first, second = _all_costs(h - y, epsilon)
+    if not (np.isfinite(mean) and np.isfinite(second)):
+        unit = larger_unit(h, y)
+        mean, first, second = _all_costs(h * unit - y * unit, epsilon * unit)
+        mean, first, second = mean / unit, first / unit, second / unit / unit
+    return mean, first, second
 
 
 @njit(cache=True)
-def sorted_insensitive_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float]:
+def _all_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float, float]:
+    descending = sort_descending(residuals)[0]
+    mean, squares = _sorted_costs(descending, 0.0)
+    if epsilon == 0.0:
+        return mean, mean, squares
+    first, second = _sorted_costs(descending, epsilon)
+    return mean, first, second
+
+
+@njit(cache=True)
+def _sorted_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float]:
     """Return the means of `insensitive_costs` for two or more descending residuals, in O(m).
 
     On the way down, the items at more than ε above the present one only become more, and their

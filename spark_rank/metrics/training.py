@@ -10,7 +10,7 @@ from spark_rank.metrics.batch import checked_batch
 from spark_rank.metrics.discordance import MISRANKING, discordance
 from spark_rank.metrics.margin import sorted_margin_loss
 from spark_rank.metrics.order import sort_descending
-from spark_rank.metrics.residuals import sorted_insensitive_costs, squared_difference
+from spark_rank.metrics.residuals import insensitive_costs, squared_difference
 from spark_rank.metrics.vectors import BoolArray, FloatArray, IntArray
 
 TRAINING_METRICS: tuple[str, ...] = ("msd", "m1d", "misranking", "margin_loss")
@@ -70,8 +70,5 @@ def _measure_users(
                 ordered, by_score, by_rating, misranking, rho
             )
         if on_rating_scale[user]:
-            residuals = h - y
-            table[_MSD, user] = squared_difference(residuals)
-            if len(residuals) > 1:
-                descending = sort_descending(residuals)[0]
-                table[_M1D, user] = sorted_insensitive_costs(descending, 0.0)[0]
+            table[_MSD, user] = squared_difference(h, y)
+            table[_M1D, user] = insensitive_costs(h, y, 0.0)[0]
