@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numba
 from numba.core.caching import (
@@ -50,7 +50,7 @@ class _Locator(_CacheLocator):
 
 
 class _Implementation(CompileResultCacheImpl):
-    _locator_classes: ClassVar[list[type[_Locator]]] = [_Locator]
+    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012
 
 
 class _Files(IndexDataCacheFile):
