@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spark_rank.learners import BASELINES
+from spark_rank.metrics.meaning import Evidence
 from spark_rank.runs.catalogue import Records
 
 Row = dict[str, Any]
@@ -16,7 +18,7 @@ def compare(first: Records, second: Records) -> dict[str, list[Row]]:
         "settings": _differences(_settings(first), _settings(second)),
         "versions": _differences(_versions(first), _versions(second)),
         "rows": _both(_rows(first), _rows(second)),
-        "means": _both(_means(first), _means(second)),
+        "means": _means_of_both(first, second),
     }
 
 
@@ -46,10 +48,32 @@ def _rows(records: Records) -> Row:
     return {table: rows for record in records.values() for table, rows in record["tables"].items()}
 
 
-def _means(records: Records) -> Row:
-    means = (records.get("evaluate") or {}).get("facts", {}).get("means", {})
-    return {f"{learner}: {metric}": value for learner, by_metric in means.items()
-            for metric, value in by_metric.items()}  # fmt: skip
+def _means_of_both(first: Records, second: Records) -> list[Row]:
+    """Return the means with the numbers of users behind them; null with a reason for nothing."""
+    sides = {"first": _means(first), "second": _means(second)}
+    rows = []
+    for name in sorted(sides["first"].keys() | sides["second"].keys()):
+        row: Row = {"name": name}
+        for side, means in sides.items():
+            mean, users, nothing = means.get(name, (None, None, None))
+            row |= {side: mean, f"{side}_users": users, f"{side}_nothing_because": nothing}
+        rows.append(row)
+    return rows
+
+
+def _means(records: Records) -> dict[str, tuple[float | None, int | None, str | None]]:
+    facts = (records.get("evaluate") or {}).get("facts")
+    if facts is None:
+        return {}
+    found = Evidence.of_facts(facts, BASELINES)
+    return {
+        f"{learner}: {metric}": (
+            found.mean(learner, metric), found.count(learner, metric),
+            found.nothing_because(learner),
+        )
+        for learner, own in found.means.items()
+        for metric in own
+    }  # fmt: skip
 
 
 def _differences(first: Row, second: Row) -> list[Row]:

@@ -46,11 +46,11 @@ def _show(found: Found) -> list[str]:
 def _diff(found: Found) -> list[str]:
     lines: list[str] = []
     titles = {"settings": "settings that differ", "versions": "versions that differ",
-              "rows": "rows", "means": "means over users"}  # fmt: skip
+              "rows": "rows", "means": "means (of so many users)"}  # fmt: skip
     for key, title in titles.items():
         if found[key]:
             rows = [(title, found["first"], found["second"])]
-            rows += [(row["name"], _value(row["first"]), _value(row["second"]))
+            rows += [(row["name"], _side(row, "first"), _side(row, "second"))
                      for row in found[key]]  # fmt: skip
             lines += [*_table(rows), ""]
     return lines
@@ -85,6 +85,14 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
+
+
+def _side(row: Found, side: str) -> str:
+    """Return a run's value; a mean with the number of its users, or why it says nothing."""
+    if nothing := row.get(f"{side}_nothing_because"):
+        return f"- ({nothing})"
+    users = row.get(f"{side}_users")
+    return _value(row[side]) + (f" ({users:,})" if users else "")
 
 
 def _value(value: Any) -> str:

@@ -58,7 +58,8 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{rows[METRICS.table]:,} users × learners",
         rows,
         {
-            "means": _means(tables[SUMMARY.table]),
+            "means": _overall(tables[SUMMARY.table], "mean"),
+            "users": _overall(tables[SUMMARY.table], "users"),
             "status": status,
             "relevant_from": measures.relevant_from,
         },
@@ -115,12 +116,13 @@ def _write_small(spark: SparkSession, run: Run, contract: Contract, table: pa.Ta
     return run.write(contract, spark.createDataFrame(table).coalesce(1))
 
 
-def _means(summary: pa.Table) -> dict[str, dict[str, float | None]]:
-    means: dict[str, dict[str, Any]] = {}
+def _overall(summary: pa.Table, column: str) -> dict[str, dict[str, Any]]:
+    """Return a column of the summary over all users, by learner and metric."""
+    found: dict[str, dict[str, Any]] = {}
     for row in summary.to_pylist():
         if row["user_group"] == ALL:
-            means.setdefault(row["learner"], {})[row["metric"]] = row["mean"]
-    return means
+            found.setdefault(row["learner"], {})[row["metric"]] = row[column]
+    return found
 
 
 STAGE = Stage(

@@ -13,7 +13,7 @@ from spark_rank.engine.stage import Stage
 from spark_rank.engine.storage_faults import storage_faults_told
 from spark_rank.engine.store import Run
 from spark_rank.engine.worker_log import tell_worker_lines
-from spark_rank.learners import BASELINES
+from spark_rank.report.console import accuracy_lines
 from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, report
 
 PIPELINE = "pipeline"
@@ -52,31 +52,8 @@ def _stages(name: str, config: Config) -> list[Stage]:
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
     """Return what a person wants to know at the end: users, accuracy, where things are."""
-    facts = records["evaluate"]["facts"]
-    means, status = facts["means"], facts["status"]
-    ordered = [b for b in BASELINES if b in means] + sorted(means.keys() - BASELINES.keys())
-    lines = [
-        "",
-        f"{'learner':<16}{'users':>9}{'failed':>8}{'MSD':>10}{'M1D':>10}{'misranking':>12}",
-    ]
-    for learner in ordered:
-        counts = status[learner]
-        failed = sum(n for name, n in counts.items() if name.startswith("failed"))
-        cells = [_number(means[learner][metric]) for metric in ("msd", "m1d", "misranking")]
-        lines.append(
-            f"{learner:<16} {sum(counts.values()):>9,} {failed:>7,} "
-            f"{cells[0]:>9} {cells[1]:>9} {cells[2]:>11}"
-        )
-    for learner in ordered:
-        if learner not in BASELINES:
-            words = ", ".join(f"{n:,} {name}" for name, n in status[learner].items())
-            lines.append(f"{learner}: {words}")
-    lines.append("")
+    lines = ["", *accuracy_lines(records), ""]
     tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
     for name, path in [*tables, ("report", run.path(report.FILE))]:
         lines.append(f"{name:<12}{path.removeprefix('file:')}")
     return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
