@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from spark_rank.report.accuracy import in_order
+from spark_rank.report.learner_order import in_order
 from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg

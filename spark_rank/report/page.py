@@ -38,6 +38,8 @@ th:first-child, td:first-child, td.text, th.text { text-align: left; }
 tbody th.group { font-weight: 600; padding-top: .9rem; }
 td.best { background: var(--best); font-weight: 600; }
 td.worse { background: var(--worse); }
+.note { display: block; color: var(--soft); font-size: .8rem; font-weight: normal; }
+p.lead { font-size: 1.25rem; line-height: 1.4; margin: 1rem 0 .4rem; }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; caption-side: bottom; }
 figure { margin: 1rem 0; } figure .scroll { margin: 0; }
 figure svg { display: block; width: 100%; height: auto; min-width: 36rem; }
@@ -48,7 +50,9 @@ pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85re
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   white-space: nowrap; }
 @media (max-width: 40rem) { body { padding: 1rem .7rem 3rem; font-size: 15px; }
-  th, td { padding: .25rem .4rem; } tbody th { white-space: normal; } }
+  th, td { padding: .25rem .4rem; } tbody th { white-space: normal; } nav ul { columns: 9rem; }
+  caption span { display: inline-block; position: sticky; left: 0;
+    max-width: calc(100vw - 1.4rem); } }
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff;
     --band: #f2f2f2; --best: #e3f1e8; --worse: #f8e5e0; }
@@ -71,12 +75,16 @@ _FEW_SECTIONS = 4
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: text, and how it stands out: by colour, a sign, and a word that is read out."""
+    """A table cell: text, and how it stands out: by colour, a sign, and a word that is read out.
+
+    The note stands below the text in small letters.
+    """
 
     text: str
     best: bool = False
     left: bool = False
     worse: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,8 +141,11 @@ class Section:
     parts: Sequence[Part]
 
 
-def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """Return the HTML document; every text is escaped, and shows what would steer its reader."""
+def render(title: str, subtitle: str, sections: Sequence[Section], lead: Sequence[str] = ()) -> str:
+    """Return the HTML document; every text is escaped, and shows what would steer its reader.
+
+    The first sentence of `lead` is the page's headline, the others support it.
+    """
     body = "\n".join(_section(section, number) for number, section in enumerate(sections, 1))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -142,7 +153,16 @@ def render(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f'<header>\n<h1>{escape(title)}</h1>\n<p class="soft">{escape(subtitle)}</p>\n'
-        f"{_contents(sections)}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"{_lead(lead)}{_contents(sections)}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _lead(sentences: Sequence[str]) -> str:
+    return "".join(
+        f'<p class="lead">{escape(sentence)}</p>\n'
+        if place == 0
+        else f"<p>{escape(sentence)}</p>\n"
+        for place, sentence in enumerate(sentences)
     )
 
 
@@ -202,7 +222,7 @@ def _scrolled(name: str) -> str:
 def _table(table: Table) -> str:
     columns = len(table.header)
     header = "".join(_heading(table, column) for column in range(columns))
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    caption = f"<caption><span>{escape(table.caption)}</span></caption>" if table.caption else ""
     bodies: list[list[str]] = [[]]
     for row in table.rows:
         if len(row) == 1 < columns:
@@ -227,13 +247,18 @@ def _heading(table: Table, column: int) -> str:
 
 def _row(cells: Sequence[Cell]) -> str:
     first, *others = cells
-    shown = [f'<th scope="row">{escape(inert(first.text))}</th>']
+    shown = [f'<th scope="row">{escape(inert(first.text))}{_note(first)}</th>']
     for cell in others:
         kinds = (("best", cell.best), ("worse", cell.worse), ("text", cell.left))
         classes = " ".join(name for name, on in kinds if on)
         attribute = f' class="{classes}"' if classes else ""
-        shown.append(f"<td{attribute}>{escape(inert(cell.text))}{_mark(cell)}</td>")
+        shown.append(f"<td{attribute}>{escape(inert(cell.text))}{_mark(cell)}{_note(cell)}</td>")
     return "".join(shown)
+
+
+def _note(cell: Cell) -> str:
+    # a space before it: who copies a table gets words that do not run into each other
+    return f' <span class="note">{escape(cell.note)}</span>' if cell.note else ""
 
 
 def _mark(cell: Cell) -> str:

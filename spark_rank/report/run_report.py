@@ -8,15 +8,19 @@ from typing import Any
 
 import yaml
 
+from spark_rank.metrics.meaning import Evidence
 from spark_rank.report import (
     accuracy,
     calibration,
+    comparisons,
     data_profile,
     ensembles,
+    headline,
     preference,
     recommendations,
     tuning,
 )
+from spark_rank.report.learner_order import configured_order
 from spark_rank.report.page import Cell, Preformatted, Section, Table, render
 from spark_rank.report.plots import Histogram
 from spark_rank.report.stage_times import stages_section
@@ -40,23 +44,53 @@ class RunReport:
 
     def html(self) -> str:
         """Return the document."""
-        summary = self.tables["summary"]
+        evaluated = self.records["evaluate"]
+        status, top_n = evaluated["facts"]["status"], evaluated["settings"]["top_n"]
+        summary = self._in_order("summary")
+        found = accuracy.evidence(summary, status)
+        comparison = self.tables["comparison"]
         sections = [
-            accuracy.summary_section(summary),
-            accuracy.comparison_section(self.tables["comparison"]),
-            accuracy.groups_section(summary),
+            accuracy.summary_section(summary, status),
+            comparisons.comparison_section(comparison, found),
+            *self._lists(),
+            accuracy.groups_section(summary, status),
             accuracy.distribution_section(self.histograms),
-            calibration.calibration_section(self.points),
-            accuracy.other_metrics_section(summary),
-            accuracy.roc_section(self.tables["roc"]),
-            accuracy.bounds_section(self.tables["bounds"]),
+            calibration.calibration_section(self._telling_points(found)),
+            accuracy.other_metrics_section(
+                summary, status, top_n, evaluated["facts"]["relevant_from"]
+            ),
+            accuracy.roc_section(self.tables["roc"], found),
+            accuracy.bounds_section(self._in_order("bounds")),
             *self._optional_sections(),
             Section("What became of the users", [self._status_table()]),
             data_profile.data_section(self.records["ingest"], self.records["prepare"]),
             stages_section(self.records),
             Section("Settings and versions", [Preformatted(self._settings())]),
         ]
-        return render(f"spark_rank run {self.run_id}", self._subtitle(), sections)
+        return render(
+            f"spark_rank run {self.run_id}",
+            headline.what_ran(self.records),
+            sections,
+            headline.headline(found, comparison),
+        )
+
+    def _in_order(self, table: str) -> Rows:
+        """Return a table's rows with the learners in the order of the report."""
+        names = {row["learner"] for row in self.tables[table]}
+        places = {name: place for place, name in enumerate(configured_order(names, self.records))}
+        return sorted(self.tables[table], key=lambda row: places[row["learner"]])
+
+    def _telling_points(self, found: Evidence) -> Sequence[calibration.CalibrationPoint]:
+        """Return the points of learners that say something, in the order of the report."""
+        places = {name: place for place, name in enumerate(found.means)}
+        telling = [p for p in self.points if found.nothing_because(p.learner) is None]
+        return sorted(telling, key=lambda point: places[point.learner])
+
+    def _lists(self) -> list[Section]:
+        if "recommendations" not in self.tables:
+            return []
+        facts, sample = self.records["recommend"]["facts"], self.tables["recommendations"]
+        return [recommendations.recommendations_section(sample, facts)]
 
     def _optional_sections(self) -> list[Section]:
         sections = []
@@ -76,26 +110,16 @@ class RunReport:
         if "aggregate" in self.tables:
             facts = self.records["aggregate"]["facts"]
             sections.append(preference.order_section(self.tables["aggregate"], facts))
-        if "recommendations" in self.tables:
-            facts = self.records["recommend"]["facts"]
-            sample = self.tables["recommendations"]
-            sections.append(recommendations.recommendations_section(sample, facts))
         if "theorems" in self.tables:
             sections.append(preference.theorems_section(self.tables["theorems"]))
         return sections
 
-    def _subtitle(self) -> str:
-        ingest = self.records["ingest"]["tables"]
-        return (
-            f"{ingest['ratings']:,} ratings of {ingest['users']:,} users and "
-            f"{ingest['items']:,} items"
-        )
-
     def _status_table(self) -> Table:
+        counts = self.records["evaluate"]["facts"]["status"]
         body = [
             [Cell(learner), Cell(status, left=True), Cell(f"{count:,}")]
-            for learner, _ in accuracy.in_order(self.records["evaluate"]["facts"]["status"])
-            for status, count in self.records["evaluate"]["facts"]["status"][learner].items()
+            for learner in configured_order(counts, self.records)
+            for status, count in counts[learner].items()
         ]
         return Table(["learner", "status", "users"], body)
 

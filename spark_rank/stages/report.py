@@ -28,7 +28,9 @@ from spark_rank.data.tables import (
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.user_groups import ALL
-from spark_rank.report.accuracy import MAIN_METRICS, in_order
+from spark_rank.metrics.meaning import Evidence, enough_users
+from spark_rank.report.accuracy import MAIN_METRICS, evidence
+from spark_rank.report.learner_order import configured_order, in_order
 from spark_rank.report.plots import Histogram
 from spark_rank.report.recommendations import SHOWN_USERS
 from spark_rank.report.run_report import RunReport
@@ -53,11 +55,17 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     }
     if run.has(RECOMMENDATIONS):
         tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
+    records = run.records()
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
+    found = evidence(overall, records["evaluate"]["facts"]["status"])
+    order = in_order(configured_order(found.means, records))
     metrics = run.read(METRICS)
-    histograms = {name: _histograms(metrics, overall, name) for name in MAIN_METRICS}
+    histograms = {
+        name: _histograms(metrics, _telling(overall, found, name), name, order)
+        for name in MAIN_METRICS
+    }
     points = calibration_points(run)
-    html = RunReport(run.run_id, tables, histograms, run.records(), points).html()
+    html = RunReport(run.run_id, tables, histograms, records, points).html()
     write_page(html, run.draft_path(FILE), run.files)
     return StageResult(run.path(FILE), facts={"file": FILE})
 
@@ -78,16 +86,32 @@ def _sample_lists(lists: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in shown.collect()]
 
 
-def _histograms(metrics: DataFrame, summary: list[dict[str, Any]], metric: str) -> list[Histogram]:
+def _telling(
+    summary: list[dict[str, Any]], found: Evidence, metric: str
+) -> dict[str, dict[str, Any]]:
+    """Return a metric's rows by learner, where a distribution says something."""
+    return {
+        row["learner"]: row
+        for row in summary
+        if row["metric"] == metric
+        and enough_users(row["users"])
+        and found.nothing_because(row["learner"]) is None
+    }
+
+
+def _histograms(
+    metrics: DataFrame,
+    rows: dict[str, dict[str, Any]],
+    metric: str,
+    order: list[tuple[str, bool]],
+) -> list[Histogram]:
     """Count users per bin in Spark; what lies beyond the last edge counts in the last bin."""
-    rows = {row["learner"]: row for row in summary if row["metric"] == metric and row["users"]}
     if not rows:
         return []
-    order = in_order(row["learner"] for row in summary)
     top = 1.0 if metric == "misranking" else _upper_end(list(rows.values()))
     bin_number = F.least(F.floor(F.col(metric) / F.lit(top) * _BINS), F.lit(_BINS - 1))
     counted = (
-        metrics.where(F.col(metric).isNotNull())
+        metrics.where(F.col(metric).isNotNull() & F.col("learner").isin(list(rows)))
         .groupBy("learner", bin_number.cast("int").alias("bin"))
         .count()
         .collect()

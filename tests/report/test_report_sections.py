@@ -28,8 +28,8 @@ def test_calibration_weighs_by_ratings() -> None:
     section = calibration_section(points)
     table = next(part for part in section.parts if isinstance(part, Table))
     assert [[cell.text for cell in row] for row in table.rows] == [
-        ["constant", "0.000", "+0.000", "40"],
         ["mine", "0.500", "−0.250", "40"],
+        ["constant", "0.000", "+0.000", "40"],
     ]
     plot = next(part for part in section.parts if isinstance(part, Plot))
     assert "mine" in plot.svg

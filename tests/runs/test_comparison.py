@@ -27,7 +27,8 @@ def test_means_have_their_users_and_nothing_has_a_reason() -> None:
     }  # fmt: skip
     text = printed("diff", {**found, "first": "a", "second": "b"}, "text")
     (line,) = [line for line in text.splitlines() if line.startswith("mine: msd")]
-    assert line.split() == "mine: msd 1.25 (1,272) - (nothing learned: no_features)".split()
+    shown = " ".join(line.split())
+    assert shown == "mine: msd 1.25 (1,272) - (nothing learned: no_features)"
 
 
 def test_a_run_without_evaluation_has_no_means() -> None:
