@@ -215,7 +215,7 @@ def _add_explain(commands: Any) -> None:
         "explain",
         help="show what moved one user's scores, own ratings beside the new list",
         description="Show a user's own ratings in the order of the scores beside the new list, and "
-        "which features and rated items moved the scores; with --item, of that item.",
+        "which rated items moved the scores, on one screen; with --item, the parts of that score.",
         epilog=f"{_keys(('recommend',))}\n\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -223,13 +223,19 @@ def _add_explain(commands: Any) -> None:
     explain.add_argument("--item", metavar="ID", help="an item, rated or not; else all of them")
     explain.add_argument("--learner", metavar="NAME", help="its label; else recommend.learner")
     explain.add_argument(
+        "--all",
+        action="store_true",
+        help="all own ratings, both ends of the list, features beside rated items",
+    )
+    explain.add_argument(
         "--count",
         type=int,
-        default=10,
         metavar="N",
-        help="how many to name (default: 10)",
+        help="how many features and rated items to name (default: 10; 3 to 5 without --all)",
     )
-    explain.add_argument("--format", choices=("text", "json"), default="text")
+    explain.add_argument(
+        "--format", choices=("text", "json"), default="text", help="JSON holds what --all shows"
+    )
     _add_config_arguments(explain)
 
 
@@ -329,9 +335,13 @@ def _explain(options: argparse.Namespace) -> int:
     from spark_rank.report.explanation import as_text
     from spark_rank.stages.explain import Question, explain
 
-    question = Question(options.user, options.item, options.learner, max(0, options.count))
-    found = explain(config, question)
-    print(json.dumps(found, indent=2) if options.format == "json" else as_text(found), flush=True)
+    count = None if options.count is None else max(0, options.count)
+    asked = {} if count is None else {"count": count}
+    found = explain(config, Question(options.user, options.item, options.learner, **asked))
+    if options.format == "json":
+        print(json.dumps(found, indent=2), flush=True)
+    else:
+        print(as_text(found, everything=options.all, count=count), flush=True)
     return 0
 
 

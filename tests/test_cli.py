@@ -291,7 +291,8 @@ def test_explain_asks_what_the_command_line_says(
     monkeypatch.chdir(ROOT)
     arguments = ["explain", "--user", "7", "--item", "9", "--count", "3", "--format", format_]
     assert cli.main(arguments) == 0
-    assert asked == [explain.Question("7", "9", None, 3)]
+    assert cli.main(["explain", "--user", "7", "--all", "--format", format_]) == 0
+    assert asked == [explain.Question("7", "9", None, 3), explain.Question("7")]
     shown = capsys.readouterr().out
     assert shown.startswith("{" if format_ == "json" else "user 7, one: learned from 3 ratings")
     with pytest.raises(SystemExit):

@@ -247,8 +247,12 @@ MODELS = Contract(
         Column("ranker_alphas", "array<double>", "their weights in the sum"),
         _measured("norm", "norm of the learned function in its kernel's space"),
         Column("expected_norm", "double", "norm of the expected weights; null without"),
-        _measured("train_msd", "mean squared difference on the training ratings"),
-        _measured("train_m1d", "mean 1-norm difference on the training ratings"),
+        _measured(
+            "train_msd",
+            "mean squared difference on the training ratings, over all ordered pairs, an item with "
+            "itself included",
+        ),
+        _measured("train_m1d", "mean 1-norm difference on them, over the same pairs"),
         _measured("train_misranking", "pairwise misranking on the training ratings"),
         _measured(
             "train_margin_loss",
@@ -396,8 +400,12 @@ TUNING = Contract(
 
 # what `evaluate` measures per user; each is null where it is undefined
 METRIC_COLUMNS = (
-    _measured("msd", "mean squared difference over pairs; null when undefined"),
-    _measured("m1d", "mean 1-norm difference over pairs"),
+    _measured(
+        "msd",
+        "mean squared difference over all m² ordered pairs of the m held-out items, an item with "
+        "itself included: (m − 1)/m of the mean over pairs of two; null when undefined",
+    ),
+    _measured("m1d", "mean 1-norm difference over the same pairs"),
     Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
     _measured("hr1", "hinge rank cost, power 1"),
     _measured("hmp1", "hinge magnitude-preserving cost, power 1"),
@@ -445,7 +453,7 @@ SUMMARY = Contract(
         Column("learner", "string", "name of the learner or baseline"),
         Column("metric", "string", "a metric of the table `metrics`"),
         _GROUP,
-        Column("users", "bigint", "users with a defined value"),
+        Column("users", "bigint", "users with a defined value: as many as the mean is over"),
         Column("mean", "double", "mean over those users"),
         Column("sd", "double", "standard deviation over those users"),
         Column("ci_low", "double", "lower end of the t interval of the mean"),

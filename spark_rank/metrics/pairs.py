@@ -24,8 +24,10 @@ _DISCORDANCE = {("hr", 1): HR1, ("hr", 2): HR2, ("hmp", 1): HMP1, ("hmp", 2): HM
 def mean_squared_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     """Return MSD, the mean of ((h_j − h_i) − (y_j − y_i))² over all m² ordered pairs (eq. 67).
 
-    It is twice the population variance of the residuals: O(m). With fewer than two items there
-    is no pair to compare: None. A cost beyond the largest float is infinite, here and below.
+    The pairs include an item with itself, as the paper's m′² does, which costs 0: the mean over
+    pairs of two different items is m/(m − 1) times as large. It is twice the population variance
+    of the residuals: O(m). With fewer than two items there is no pair to compare: None. A cost
+    beyond the largest float is infinite, here and below.
     """
     scores, ratings = pair_of_vectors(h, y)
     return none_if_nan(squared_difference(scores, ratings))
@@ -34,7 +36,8 @@ def mean_squared_difference(h: ArrayLike, y: ArrayLike) -> float | None:
 def mean_1norm_difference(h: ArrayLike, y: ArrayLike) -> float | None:
     """Return M1D, the mean of |(h_j − h_i) − (y_j − y_i)| over all m² ordered pairs (eq. 68).
 
-    From sorted residuals: O(m log m). With fewer than two items: None.
+    The pairs include an item with itself, as for MSD. From sorted residuals: O(m log m). With
+    fewer than two items: None.
     """
     scores, ratings = pair_of_vectors(h, y)
     return none_if_nan(insensitive_costs(scores, ratings, 0.0)[0])
@@ -57,6 +60,7 @@ def pair_cost(
 ) -> float | None:
     """Return the mean of one of the paper's costs over all m² ordered pairs (eq. 2): O(m log m).
 
+    The pairs include an item with itself, which costs 0.
     ``hr`` and ``hmp`` are None where no two ratings differ: no pair could be misordered. ``mp``
     and ``svr`` are None with fewer than two items.
 

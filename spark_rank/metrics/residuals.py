@@ -1,7 +1,8 @@
 """Kernels of the costs that depend on residuals r = h − y alone: MSD, M1D, c_MP and c_SVR.
 
-A cost beyond the largest float is infinite. Where only something on the way to it is that large,
-it is found in a larger unit.
+Each is a mean over all m² ordered pairs, an item with itself included, as in the papers. A cost
+beyond the largest float is infinite. Where only something on the way to it is that large, it is
+found in a larger unit.
 """
 
 from __future__ import annotations

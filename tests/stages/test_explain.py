@@ -73,8 +73,8 @@ def test_own_ratings_stand_beside_the_list_of_the_run(
         assert row["name"] == f"reviewer {panel[row['feature']]}"
         assert row["weight"] == weights[row["feature"]]
     assert {row["item_id"] for row in found["rated_items"]} <= set(items[:n_train])
-    text = as_text(found)
-    assert f"user {user}, linear: learned" in text
+    assert f"user {user}, linear: learned" in as_text(found)
+    text = as_text(found, everything=True)
     assert found["features"][0]["name"] in text
 
 
