@@ -21,8 +21,11 @@ def accuracy_lines(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found = Evidence.of_facts(facts, BASELINES)
     ordered = configured_order(found.means, records)
     lines = _aligned([_HEADER, *[_cells(found, learner) for learner in ordered]])
-    counts = [found.count(learner, metric) for learner in ordered for metric in _MAIN]
-    known = [count for count in counts if count]
+    known = [
+        count for learner in ordered for metric in _MAIN
+        if found.mean(learner, metric) is not None
+        and (count := found.count(learner, metric)) is not None
+    ]  # fmt: skip
     if known:
         lines.append(_NOTE)
     if known and not any(map(enough_users, known)):

@@ -11,7 +11,7 @@ from spark_rank.visible import visible
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-_NAME, _ID = 36, 12  # places for an item, and of these at most for its id beside a title
+_NAME, _ID = 30, 12  # places for an item, and of these at most for its id beside a title
 _FIRST, _LAST = 5, 2  # own ratings that a screen shows, with a line between them
 _NEW = _FIRST + 1 + _LAST
 _FEW, _FEW_OF_ITEM = 3, 5
@@ -32,7 +32,7 @@ def as_text(explanation: Row, *, everything: bool = False, count: int | None = N
     lines = _item(explanation, everything, count) if "item" in explanation else _lists(
         explanation, everything, count
     )  # fmt: skip
-    return "\n".join([*_head(explanation), "", *lines])
+    return "\n".join(line.rstrip() for line in [*_head(explanation), "", *lines])
 
 
 def _head(found: Row) -> list[str]:
@@ -58,6 +58,7 @@ def _lists(found: Row, everything: bool, count: int | None) -> list[str]:
     lines += [*pulls, "", *_marks(listed)]
     if pulls:
         lines.append("pull: what it adds to the scores, as a standard deviation over all items")
+        lines += _coefficients(everything)
     if not everything:
         hidden = [(len(own) - min(len(own), _NEW), "own ratings"), (len(new[_NEW:]), "new items"),
                   (len(found["bottom"]), "worst items"), *left_out]  # fmt: skip
@@ -81,7 +82,7 @@ def _item(found: Row, everything: bool, count: int | None) -> list[str]:
     pulls, left_out = _pulls(item, "this item's score", everything, few)
     lines += pulls
     if pulls:
-        lines += ["", "pull: what it adds to this item's score"]
+        lines += ["", "pull: what it adds to this item's score", *_coefficients(everything)]
     return [*lines, *([] if everything else _more(left_out))]
 
 
@@ -157,6 +158,11 @@ def _marks(rows: Sequence[Row | None]) -> list[str]:
         lines.append("* held out: the learner has not seen this rating")
     sources = dict.fromkeys(row["source"] for row in shown if row.get("source"))
     return lines + [f"[{name}] {words}" for name, words in _SOURCES.items() if name in sources]
+
+
+def _coefficients(everything: bool) -> list[str]:
+    shown = "weight, dual: the coefficients of a feature and of a rated item in the model"
+    return [shown] if everything else []
 
 
 def _more(hidden: Sequence[tuple[int, str]]) -> list[str]:

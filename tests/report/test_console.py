@@ -46,6 +46,7 @@ def test_what_says_nothing_is_no_figure() -> None:
     equal = {"msd": 0.0, "m1d": 0.0, "misranking": None}
     lines = accuracy_lines(records({"a": equal, "constant": equal}))
     assert lines[2].split()[3:] == ["-", "-", "-"]
+    assert "in brackets" not in "\n".join(lines)
     assert lines[-1] == "constant: 1,508 learned (held-out ratings all equal)"
 
 

@@ -54,6 +54,7 @@ def test_lists_stand_side_by_side() -> None:
 def test_a_screen_is_twenty_lines_and_says_what_it_leaves_out() -> None:
     lines = as_text(much()).splitlines()
     assert len(lines) <= 22
+    assert not any(line != line.rstrip() for line in lines)
     assert lines[-1] == (
         "--all shows more: 264 own ratings, 2 new items, 3 worst items, 10 features, 7 rated items"
     )
@@ -70,6 +71,7 @@ def test_marks_are_explained_where_they_are_shown(everything: bool) -> None:
     text = as_text(found, everything=everything)
     assert "\n* held out" in text
     assert "\npull: " in text
+    assert ("\nweight, dual: " in text) == everything
     assert "[new_item]" not in text
     found["top"][0]["source"] = "new_item"
     found["own_ratings"] = []
@@ -87,7 +89,7 @@ def test_columns_are_straight_whatever_the_titles(title: str) -> None:
     lines = as_text(found).splitlines()[4:12]
     ends = [width(line[: line.rindex("3.250")]) for line in lines]
     assert len(set(ends)) == 1
-    assert max(map(width, lines)) <= 120
+    assert max(map(width, lines)) <= 100
 
 
 def test_so_many_are_named_as_asked() -> None:
