@@ -60,17 +60,20 @@ class Evidence:
         return self.users.get(learner, {}).get(metric)
 
     def best(self, metric: str, *, higher: bool) -> float | None:
-        """Return the mean that may be marked as the best one; None where no mark is earned."""
+        """Return the mean that may be marked as the best one; None where no mark is earned.
+
+        The best of the baselines alone is no result.
+        """
         if metric in FREE_FOR_A_CONSTANT:
             return None
-        means = [
-            mean for learner in self.means
+        means = {
+            learner: mean for learner in self.means
             if (mean := self.mean(learner, metric)) is not None
             and enough_users(self.count(learner, metric))
-        ]  # fmt: skip
-        if len(means) < 2 or min(means) == max(means):
+        }  # fmt: skip
+        if means.keys() <= set(self.baselines) or len(set(means.values())) < 2:
             return None
-        return max(means) if higher else min(means)
+        return (max if higher else min)(means.values())
 
     def _misranks_every_pair(self, learner: str) -> bool:
         """Tell whether no pair of anybody is in the right order: equal scores are misranked."""
@@ -83,4 +86,4 @@ def nothing_learned(status: Mapping[str, int]) -> str | None:
     if not status or any(not name.startswith(("fallback", "failed")) for name in status):
         return None
     reasons = sorted({name.partition(": ")[2] or name for name in status})
-    return f"nothing learned: {', '.join(reasons)}"
+    return f"nothing learned ({', '.join(reasons).replace('_', ' ')})"

@@ -38,6 +38,9 @@ def comparison_section(comparison: Rows, found: Evidence) -> Section:
     pairs = seen_from_learners(comparison, list(found.means))
     if not pairs:
         return Section(TITLE, ["There is no second learner to compare with."])
+    reasons = [_nothing_because(row, found) for row in pairs]
+    if None not in reasons:
+        return Section(TITLE, [f"There is nothing to compare: {reasons[0]}."])
     body: list[list[Cell]] = []
     for metric, (title, _) in MAIN_METRICS.items():
         rows = [_cells(row, found) for row in pairs if row["metric"] == metric]
@@ -65,10 +68,15 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else -value
 
 
+def _nothing_because(row: Row, found: Evidence) -> str | None:
+    """Say why a pair cannot be compared; None if it can."""
+    reasons = map(found.nothing_because, (row["learner"], row["rival"]))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
 def _cells(row: Row, found: Evidence) -> list[Cell]:
     name = Cell(f"{row['learner']} − {row['rival']}")
-    reasons = map(found.nothing_because, (row["learner"], row["rival"]))
-    reason = next((reason for reason in reasons if reason is not None), None)
+    reason = _nothing_because(row, found)
     if reason is not None or row["difference"] is None:
         return [name, Cell("–", note=reason or "no user has both"), *[Cell("–")] * 4]
     enough = enough_users(row["users"])

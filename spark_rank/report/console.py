@@ -34,7 +34,7 @@ def accuracy_lines(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
         reason = found.nothing_because(learner)
         if learner not in BASELINES or reason is not None:
             words = ", ".join(f"{n:,} {name}" for name, n in found.status[learner].items())
-            lines.append(f"{learner}: {words}" + (f" ({reason})" if reason else ""))
+            lines.append(f"{learner}: {words}" + (f"; {reason}" if reason else ""))
     return lines
 
 

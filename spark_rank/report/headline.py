@@ -32,8 +32,8 @@ def headline(found: Evidence, comparison: Sequence[Row]) -> list[str]:
     users, wrong = found.count(learner, _METRIC) or 0, found.mean(learner, _METRIC)
     if wrong is None or not enough_users(users):
         return [
-            f"Too few users for a verdict: {users:,} with held-out items of different ratings, "
-            f"where a learner can be told from chance by {FEWEST_USERS} or more."
+            f"Too few users for a verdict: {users:,} with held-out items of different ratings; "
+            f"{FEWEST_USERS} are the fewest that can tell a learner from chance."
         ]
     rival = found.mean(_RIVAL, _METRIC) if _RIVAL in found.means else None
     if rival is None or rival == 1.0:  # items without averages: this baseline is a constant

@@ -90,7 +90,7 @@ def _number(value: int | None) -> str:
 def _side(row: Found, side: str) -> str:
     """Return a run's value; a mean with the number of its users, or why it says nothing."""
     if nothing := row.get(f"{side}_nothing_because"):
-        return f"- ({nothing})"
+        return f"- {nothing}"
     users = row.get(f"{side}_users")
     return _value(row[side]) + (f" ({users:,})" if users else "")
 

@@ -40,8 +40,8 @@ def test_fewer_users_are_never_told_from_chance() -> None:
     [
         ({"learned": 1, "fallback: too_few_ratings": 9}, None),
         ({"approximated: landmarks": 3}, None),
-        ({"fallback: no_features": 3}, "nothing learned: no_features"),
-        ({"fallback: b": 3, "failed: a": 1}, "nothing learned: a, b"),
+        ({"fallback: no_features": 3}, "nothing learned (no features)"),
+        ({"fallback: b": 3, "failed: a": 1}, "nothing learned (a, b)"),
         ({}, None),
     ],
 )
@@ -70,10 +70,11 @@ def test_equal_scores_say_nothing_except_of_a_baseline() -> None:
 
 def test_a_fallback_is_not_the_best() -> None:
     found = evidence({"mine": {"msd": 1.0, "misranking": 0.3},
+                      "item_offset": {"msd": 1.2, "misranking": 0.4},
                       "constant": {"msd": 1.5, "misranking": 1.0}},
                      mine={"fallback: no_features": 100})  # fmt: skip
     assert found.mean("mine", "msd") is None
-    assert found.best("msd", higher=False) is None  # nothing is left to compare with
+    assert found.best("msd", higher=False) is None  # baselines alone are no result
 
 
 @pytest.mark.parametrize("users", [2, FEWEST_USERS - 1, FEWEST_USERS])

@@ -55,7 +55,7 @@ def test_equal_ratings_and_fallbacks_are_dashes_with_a_reason() -> None:
         assert cell == Cell("–", note="held-out ratings all equal")
     found = summary_of(summary(LEARNED), mine={"fallback: no_features": 60})
     for cell in found["mine"]:
-        assert cell == Cell("–", note="nothing learned: no_features")
+        assert cell == Cell("–", note="nothing learned (no features)")
     assert not any(cell.best for cell in found["constant"])
     found = summary_of(summary(LEARNED, misranking=1.0))
     assert found["mine"][0] == Cell("–", note="scores all equal")
@@ -96,7 +96,7 @@ def test_a_group_of_two_has_no_mark_and_a_cold_one_no_learner() -> None:
     found = cells(groups_section(rows, status_of(rows)))
     assert list(found) == ["cold", "3-19", "300+"]
     assert found["300+"] == [Cell("2"), Cell("1.0000"), Cell("2.0000")]
-    assert found["cold"][1] == Cell("–", note="nothing learned: too_few_ratings")
+    assert found["cold"][1] == Cell("–", note="nothing learned (too few ratings)")
     assert found["3-19"][1] == Cell("1.0000 ± 0.1000", best=True)
 
 

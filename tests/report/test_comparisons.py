@@ -86,8 +86,14 @@ def test_few_users_are_no_evidence() -> None:
 
 def test_a_learner_that_learned_nothing_is_not_compared() -> None:
     found = evidence("mine", "item_offset", mine={"fallback: no_features": 60})
-    ((_, difference, *others),) = rows_of(comparison_row(-0.2, -0.3, -0.1), found)
-    assert difference == Cell("–", note="nothing learned: no_features")
+    section = comparison_section([comparison_row(-0.2, -0.3, -0.1)], found)
+    assert section.parts == ["There is nothing to compare: nothing learned (no features)."]
+    found = evidence("mine", "other", "item_offset", mine={"fallback: no_features": 60})
+    other = comparison_row(-0.2, -0.3, -0.1, ("other", "item_offset"))
+    (table,) = comparison_section([comparison_row(-0.2, -0.3, -0.1), other], found).parts
+    assert isinstance(table, Table)
+    _, difference, *others = table.rows[1]
+    assert difference == Cell("–", note="nothing learned (no features)")
     assert {cell.text for cell in others} == {"–"}
 
 

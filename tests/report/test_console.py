@@ -42,12 +42,12 @@ def test_what_says_nothing_is_no_figure() -> None:
     fell_back = {"a": {"fallback: no_features": 1508}}
     lines = accuracy_lines(records({"a": MINE, "constant": CONSTANT}, **fell_back))
     assert lines[1].split() == ["a", "1,508", "0", "-", "-", "-"]
-    assert lines[-1] == "a: 1,508 fallback: no_features (nothing learned: no_features)"
+    assert lines[-1] == "a: 1,508 fallback: no_features; nothing learned (no features)"
     equal = {"msd": 0.0, "m1d": 0.0, "misranking": None}
     lines = accuracy_lines(records({"a": equal, "constant": equal}))
     assert lines[2].split()[3:] == ["-", "-", "-"]
     assert "in brackets" not in "\n".join(lines)
-    assert lines[-1] == "constant: 1,508 learned (held-out ratings all equal)"
+    assert lines[-1] == "constant: 1,508 learned; held-out ratings all equal"
 
 
 def test_few_users_are_said_to_be_few() -> None:

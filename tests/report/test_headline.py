@@ -64,7 +64,7 @@ def test_without_averages_of_items_it_is_held_against_chance(rival: dict[str, fl
         (evidence({"mine": 0.3}, users=5), "Too few users for a verdict: 5 "),
         (evidence({"mine": None, "constant": None}), "No user has held-out items with different"),
         (evidence({"mine": 0.3}, mine={"fallback: no_features": 9}),
-         "No verdict on mine: nothing learned: no_features."),
+         "No verdict on mine: nothing learned (no features)."),
         (evidence({"constant": 1.0, "item_offset": 0.3}), "Only the baselines were measured"),
     ],
 )  # fmt: skip

@@ -92,5 +92,5 @@ def test_what_says_nothing_is_never_marked(rows: list[dict[str, Any]]) -> None:
 def test_a_learner_of_fallbacks_has_no_figure() -> None:
     html = page(summary(MEANS), mine={"fallback: no_features": 60})
     assert "1.0000" not in html
-    assert "nothing learned: no_features" in html
+    assert "nothing learned (no features)" in html
     assert "No verdict on mine" in html

@@ -23,12 +23,12 @@ def test_means_have_their_users_and_nothing_has_a_reason() -> None:
     assert msd == {
         "name": "mine: msd", "first": 1.25, "first_users": 1272, "first_nothing_because": None,
         "second": None, "second_users": 1508,
-        "second_nothing_because": "nothing learned: no_features",
+        "second_nothing_because": "nothing learned (no features)",
     }  # fmt: skip
     text = printed("diff", {**found, "first": "a", "second": "b"}, "text")
     (line,) = [line for line in text.splitlines() if line.startswith("mine: msd")]
     shown = " ".join(line.split())
-    assert shown == "mine: msd 1.25 (1,272) - (nothing learned: no_features)"
+    assert shown == "mine: msd 1.25 (1,272) - nothing learned (no features)"
 
 
 def test_a_run_without_evaluation_has_no_means() -> None:
