@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -27,11 +26,23 @@ from spark_rank.engine.executors import check_executors
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
 from spark_rank.engine.run_metrics import stage_metrics, write_metrics
+from spark_rank.engine.run_plan import (
+    Action,
+    Asked,
+    Planned,
+    Shelf,
+    check_bystanders,
+    decide,
+    plan_stages,
+    upstream_of,
+)
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError
 
 Record = dict[str, Any]
+
+# what a record says of the stage that was asked for
+_RECORDED = ("fingerprint", "upstream", "inputs", "settings", "seed")
 
 
 @contextmanager
@@ -45,25 +56,52 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
         yield
 
 
-def run_stages(stages: Sequence[Stage], config: Config, spark: SparkSession, run: Run) -> None:
-    """Run the stages in order, each at most once."""
+def check_stages(
+    stages: Sequence[Stage], config: Config, run: Run, beside: Iterable[Stage] = ()
+) -> list[Planned]:
+    """Return what becomes of each stage; raise, before any of them writes, what forbids one.
+
+    `beside` are stages that the run may hold as well: what they were made with has to stay true.
+    """
+    shelf = Shelf(run.run_id, run.root, run.record)
+    planned = plan_stages([_asked(stage, config, run) for stage in stages], shelf)
+    made = {one.asked.name for one in planned if one.action is not Action.KEEP}
+    others = [stage for stage in beside if made.intersection(stage.needs(config))]
+    held = [stage for stage in others if run.record(stage.name) is not None]
+    check_bystanders(planned, [_without_inputs(stage, config) for stage in held], shelf)
     for stage in stages:
-        run_stage(stage, config, spark, run)
+        if stage.name in made:
+            stage.check(config, run)
+    return planned
 
 
-def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Record:
+def run_stages(
+    stages: Sequence[Stage],
+    config: Config,
+    spark: SparkSession,
+    run: Run,
+    plan: Sequence[Planned] | None = None,
+) -> None:
+    """Run the stages in order, each at most once; `plan` is what `check_stages` returned."""
+    untouched = True
+    for stage, planned in zip(stages, plan or check_stages(stages, config, run), strict=True):
+        # once a stage has written, what the later ones read from outside is looked at again
+        run_stage(stage, config, spark, run, planned.asked if untouched else None)
+        untouched = untouched and planned.action is Action.KEEP
+
+
+def run_stage(
+    stage: Stage, config: Config, spark: SparkSession, run: Run, asked: Asked | None = None
+) -> Record:
     """Run a stage unless it is done; return its record."""
-    upstream = _upstream_fingerprints(stage, config, run)
-    inputs = stage.inputs(config, run)
-    settings = plain(stage.settings(config))
-    fingerprint = _fingerprint(stage.name, config.seed, settings, inputs, upstream)
+    asked = asked or _asked(stage, config, run)
+    shelf = Shelf(run.run_id, run.root, run.record)
+    upstream = upstream_of(asked, shelf, {})
+    fingerprint = asked.fingerprint(upstream)
     with Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
-        outdated = done is not None and _is_outdated(
-            stage, done, fingerprint, (settings, config.seed, upstream)
-        )
-        if done is not None and not outdated:
-            _check_same(stage, done, fingerprint, settings, config, run)
+        action = decide(asked, done, upstream, run.run_id)
+        if done is not None and action is Action.KEEP:
             # what a process that was killed with the last stroke had no time for
             run.draft(stage.name, fingerprint).remove()
             progress.finish(f"already done: {done['message']}", "already_done")
@@ -72,34 +110,54 @@ def run_stage(stage: Stage, config: Config, spark: SparkSession, run: Run) -> Re
         users = None
         # what was sealed before is looked at again: the machine may have been lost since
         if draft.sealed() is None or not draft.is_whole():
-            draft.clear()
-            warn_if_too_small(stage.name, config, run)
-            started = datetime.now(UTC)
-            with (
-                job_description(spark, f"{run.run_id}: {stage.name}"),
-                _failure_measured(stage, run, progress),
-            ):
-                result = stage.run(config, spark, run.with_draft(draft))
-            users = result.users
-            draft.seal({
-                "stage": stage.name,
-                "fingerprint": fingerprint,
-                "upstream": upstream,
-                "inputs": inputs,
-                "settings": settings,
-                "seed": config.seed,
-                "started": started.isoformat(timespec="seconds"),
-                "seconds": round(progress.seconds(), 3),
-                **_outcome(result),
-                "versions": versions(spark),
-                "spark": _spark_facts(spark),
-            })  # fmt: skip
-        record = _publish(draft, run, stage, renew=outdated)
+            identity: Record = {"fingerprint": fingerprint, "upstream": upstream}
+            users = _make(
+                stage, config, run, draft, progress, {**dataclasses.asdict(asked), **identity}
+            )
+        record = _publish(draft, run, stage, renew=action is Action.RENEW)
         outcome = {**record, "users": users}
         metrics = stage_metrics(run.run_id, stage.name, record["seconds"], outcome, spark)
         write_metrics(run, metrics)
         progress.finish(f"{record['message']} ({record['seconds']:.1f} s)", **_told(metrics))
     return record
+
+
+def _make(
+    stage: Stage, config: Config, run: Run, draft: Draft, progress: Progress, asked: Record
+) -> int | None:
+    """Write all that a stage leaves, and seal it; return how many users it went over."""
+    spark = run.spark
+    draft.clear()
+    warn_if_too_small(stage.name, config, run)
+    started = datetime.now(UTC)
+    with (
+        job_description(spark, f"{run.run_id}: {stage.name}"),
+        _failure_measured(stage, run, progress),
+    ):
+        result = stage.run(config, spark, run.with_draft(draft))
+    draft.seal({
+        "stage": stage.name,
+        **{name: asked[name] for name in _RECORDED},
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(progress.seconds(), 3),
+        **_outcome(result),
+        "versions": versions(spark),
+        "spark": _spark_facts(spark),
+    })  # fmt: skip
+    return result.users
+
+
+def _asked(stage: Stage, config: Config, run: Run) -> Asked:
+    return dataclasses.replace(
+        _without_inputs(stage, config), inputs=plain(stage.inputs(config, run))
+    )
+
+
+def _without_inputs(stage: Stage, config: Config) -> Asked:
+    return Asked(
+        stage.name, config.seed, plain(stage.settings(config)), None, stage.needs(config),
+        stage.view, stage.follows_inputs,
+    )  # fmt: skip
 
 
 def _publish(draft: Draft, run: Run, stage: Stage, *, renew: bool) -> Record:
@@ -156,71 +214,6 @@ def _spark_facts(spark: SparkSession) -> dict[str, str]:
 
 def _outcome(result: StageResult) -> Record:
     return {"message": result.message, "tables": result.tables, "facts": result.facts}
-
-
-def _upstream_fingerprints(stage: Stage, config: Config, run: Run) -> dict[str, str]:
-    fingerprints = {}
-    for name in stage.needs(config):
-        record = run.record(name)
-        if record is None:
-            raise ConfigError(
-                f"stage '{stage.name}' needs '{name}', which run {run.run_id!r} in {run.root} has "
-                f"not finished: run `spark-rank {name}` first, or `spark-rank pipeline` for all"
-            )
-        fingerprints[name] = record["fingerprint"]
-    return fingerprints
-
-
-def _fingerprint(
-    name: str, seed: int, settings: Any, inputs: Any, upstream: Mapping[str, str]
-) -> str:
-    text = json.dumps([name, seed, settings, inputs, upstream], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _is_outdated(
-    stage: Stage, done: Record, fingerprint: str, others: tuple[Any, int, Mapping[str, str]]
-) -> bool:
-    """Tell whether a finished stage is to be made anew; `others` are settings, seed, upstream."""
-    if done["fingerprint"] == fingerprint:
-        return False
-    only_inputs = (done["settings"], done["seed"], done["upstream"]) == others
-    # what was skipped for want of data has left nothing that a later run could contradict
-    skipped = "skipped" in done["facts"]
-    return stage.view or skipped or (stage.follows_inputs and only_inputs)
-
-
-def _check_same(
-    stage: Stage, done: Record, fingerprint: str, settings: Any, config: Config, run: Run
-) -> None:
-    if done["fingerprint"] == fingerprint:
-        return
-    raise ConfigError(
-        f"run {run.run_id!r} has finished '{stage.name}' with "
-        f"{_difference(done, settings, config.seed)}: give the new run a name of its own with "
-        f"--set run_id=NAME, or go back to what it was"
-    )
-
-
-def _difference(done: Record, settings: Any, seed: int) -> str:
-    """Say what changed since the record: a setting, the seed, or what the stage read."""
-    if done["seed"] != seed:
-        return f"seed {done['seed']}, not {seed}"
-    changed = _changed(done["settings"], settings, "")
-    if changed:
-        return "other settings (" + "; ".join(changed[:3]) + ")"
-    return "other input"
-
-
-def _changed(old: Any, new: Any, key: str) -> list[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        names = sorted(old.keys() | new.keys())
-        return [
-            line
-            for name in names
-            for line in _changed(old.get(name), new.get(name), f"{key}.{name}".lstrip("."))
-        ]
-    return [] if old == new else [f"{key} was {json.dumps(old)}, is {json.dumps(new)}"]
 
 
 def plain(settings: Any) -> Any:

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_rank.data.filesystem import java_reason
+from spark_rank.engine.borrowed_session import borrowed, running_session
 from spark_rank.engine.cluster_settings import cluster_defaults
 from spark_rank.engine.event_logs import event_log_settings
 from spark_rank.engine.java import find_java
@@ -126,8 +127,15 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Yield a session that is stopped afterwards, whatever happens.
 
-    With a `store` it leaves an event log there, unless the settings say otherwise.
+    With a `store` it leaves an event log there, unless the settings say otherwise. Where a session
+    runs already, its context serves and goes on.
     """
+    running = running_session()
+    if running is not None:
+        wanted = {name: value for name, value in configured.items() if DEFAULTS.get(name) != value}
+        with borrowed(running, session_settings(configured, {}), wanted) as session:
+            yield session
+        return
     submitted = _submitted_settings() if under_spark_submit() else {}
     settings = session_settings(configured, submitted)
     remember(settings)

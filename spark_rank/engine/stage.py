@@ -32,7 +32,8 @@ class Stage:
     `settings` returns the part of the configuration that decides the stage's result, `inputs`
     what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
     what other stages left: it is made anew when that has changed. A stage that `follows_inputs` is
-    made anew when nothing but these has changed.
+    made anew when nothing but these has changed. `inputs` and `check` are asked before any stage of
+    the command has run; `check` raises what forbids a stage that is to be made.
     """
 
     name: str
@@ -40,5 +41,6 @@ class Stage:
     settings: Callable[[Config], Any]
     needs: Callable[[Config], tuple[str, ...]] = lambda config: ()
     inputs: Callable[[Config, Run], Any] = lambda config, run: None
+    check: Callable[[Config, Run], None] = lambda config, run: None
     view: bool = False
     follows_inputs: bool = False

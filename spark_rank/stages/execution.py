@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_rank.config import Config
 from spark_rank.engine.needed_runs import note_needed_runs
-from spark_rank.engine.runner import run_stages, working_on
+from spark_rank.engine.runner import check_stages, run_stages, working_on
 from spark_rank.engine.session import spark_session
 from spark_rank.engine.stage import Stage
 from spark_rank.engine.storage_faults import storage_faults_told
@@ -29,8 +29,9 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
         run = Run(spark, config.store, config.run_id)
         try:
             with working_on(run, takeover=takeover):
+                plan = check_stages(stages, config, run, STAGES.values())
                 note_needed_runs(run, config)
-                run_stages(stages, config, spark, run)
+                run_stages(stages, config, spark, run, plan)
         except Exception:
             tell_worker_lines(spark)
             raise

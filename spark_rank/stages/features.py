@@ -11,7 +11,7 @@ from spark_rank.data.filesystem import FileInfo
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.stages.given_features import given_features, given_files
-from spark_rank.stages.learned_features import factor_features, kept_features
+from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
 from spark_rank.stages.offset_features import offset_features
 from spark_rank.stages.reviewer_features import panel_features, reference_features
 
@@ -63,10 +63,16 @@ def _inputs(config: Config, run: Run) -> list[list[object]] | None:
     return [[info.path, info.size, info.modified_ms] for info in files]
 
 
+def _check(config: Config, run: Run) -> None:
+    if config.features.kept_from is not None:
+        run_with_factors(config, run.spark)
+
+
 STAGE = Stage(
     name="features",
     run=features,
     settings=_deciding_settings,
     needs=lambda config: ("prepare", "ingest"),
     inputs=_inputs,
+    check=_check,
 )

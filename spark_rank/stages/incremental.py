@@ -82,8 +82,8 @@ def job_facts(job: LearnJob) -> Record:
     return dict(json.loads(json.dumps(facts)))
 
 
-def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> Kept | None:
-    """Compare the run with the previous one, if there is one, and write what has changed."""
+def previous_run(config: Config, run: Run) -> Run | None:
+    """Return the run whose models may be kept, or None; raise `ConfigError` if it has none."""
     if config.previous is None:
         return None
     previous = Run(run.spark, config.store, config.previous)
@@ -92,6 +92,14 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
             f"previous: run {config.previous!r} in {config.store} has not finished 'train': name "
             "a run that has, or leave it out"
         )
+    return previous
+
+
+def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> Kept | None:
+    """Compare the run with the previous one, if there is one, and write what has changed."""
+    previous = previous_run(config, run)
+    if previous is None:
+        return None
     _check_numbers(previous, run)
     before = target_blocks(config.train, previous.read(BLOCKS))
     rows = run.write(CHANGES, changes(before, blocks, run.read(ITEMS)).coalesce(1))

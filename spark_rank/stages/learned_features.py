@@ -58,8 +58,8 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     )
 
 
-def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Take the factors of an earlier run; of items that it does not know nothing is expected."""
+def run_with_factors(config: Config, spark: SparkSession) -> tuple[Run, dict[str, Any]]:
+    """Return the run whose factors are kept, and its record of them, or raise `ConfigError`."""
     named = config.features.kept_from or ""
     earlier = Run(spark, config.store, named)
     record = earlier.record("features")
@@ -68,6 +68,12 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
             f"features.kept_from: run {named!r} in {config.store} has no factors: name a run that "
             "has finished 'features' with features.kind 'factors'"
         )
+    return earlier, record
+
+
+def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Take the factors of an earlier run; of items that it does not know nothing is expected."""
+    earlier, record = run_with_factors(config, spark)
     old = open_distributed(distribute_files(spark, earlier))
     items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
     ids = items.column("item_id").combine_chunks()
@@ -86,8 +92,8 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     names = ("users", "ratings", "noise", "spread")
     unknown = int(np.count_nonzero(~known))
     return StageResult(
-        f"{written:,} items × {matrix.shape[1]} factors kept from {named}, {unknown:,} items "
-        "without: zeros",
+        f"{written:,} items × {matrix.shape[1]} factors kept from {earlier.run_id}, "
+        f"{unknown:,} items without: zeros",
         {ITEM_FEATURES.table: written},
         {
             **facts,

@@ -24,7 +24,7 @@ from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
 from spark_rank.stages.heaviest_first import by_cost, in_order
-from spark_rank.stages.incremental import job_facts, keep_models
+from spark_rank.stages.incremental import job_facts, keep_models, previous_run
 from spark_rank.stages.training import (
     LEARNED_COLUMNS,
     learn_job,
@@ -131,9 +131,14 @@ def status_in_words(by_status: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in by_status.items())
 
 
+def _check(config: Config, run: Run) -> None:
+    previous_run(config, run)
+
+
 STAGE = Stage(
     name="train",
     run=train,
     settings=lambda config: config.train,
     needs=lambda config: ("features", "prepare", *(("tune",) if tune.is_needed(config) else ())),
+    check=_check,
 )
