@@ -108,7 +108,10 @@ class Filesystem:
         codec = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(
             self._conf
         ).getCodec(jpath)
-        stream = fs.open(jpath)
+        try:
+            stream = fs.open(jpath)
+        except Py4JJavaError as error:
+            raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         try:
             unpacked = stream if codec is None else codec.createInputStream(stream)
             charset = self._jvm.java.nio.charset.Charset.forName(_CHARSETS[encoding])

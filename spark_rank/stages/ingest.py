@@ -26,7 +26,7 @@ from spark_rank.stages.ingest_duplicates import (
     repeated_ratings,
     without_places,
 )
-from spark_rank.stages.ingest_extras import write_given_features, write_titles
+from spark_rank.stages.ingest_extras import find_titles, write_given_features, write_titles
 from spark_rank.stages.ingest_inputs import (
     check_readable,
     input_files,
@@ -49,6 +49,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings = _effective_input(config)
     found = input_files(config, run)
     check_readable(found, settings, run)
+    named = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
         gathered = gather(found, settings, run)
         pieces, judged, starts = gathered
@@ -77,7 +78,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    titles, unreadable = write_titles(settings, run)
+    titles, unreadable = write_titles(named, run)
     tables |= titles
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]

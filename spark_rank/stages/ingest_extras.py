@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
+from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.formats.titles import detect_title_format, read_titles
 from spark_rank.data.tables import GIVEN_FEATURES, ITEMS, TITLES
 from spark_rank.engine.store import Run
@@ -13,27 +16,45 @@ from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_inputs import files_of
 
 
-def write_titles(settings: InputConfig, run: Run) -> tuple[dict[str, int], dict[str, int]]:
-    """Write the table `titles`, if `input.titles` is set; of several titles the least counts.
+@dataclass(frozen=True)
+class Titles:
+    """The titles that a file gives (`item_id, title, year`), and how many lines are none."""
 
-    Return its rows, and as a fact for the manifest how many lines are no titles.
-    """
+    lines: DataFrame
+    unreadable: int
+
+
+def find_titles(settings: InputConfig, run: Run) -> Titles | None:
+    """Read the file of titles, if `input.titles` is set: before the ratings, which take longer."""
     if settings.titles is None:
-        return {}, {}
+        return None
     files = [info.path for info in files_of("input.titles", settings.titles, run)]
     name = settings.titles_format or detect_title_format(run.files, files[0])
     lines = read_titles(run.spark, files, name)
     whole = F.col("item_id").isNotNull() & F.col("title").isNotNull()
-    one = lines.where(whole).groupBy("item_id").agg(F.min(F.struct("title", "year")).alias("best"))
-    items = run.written(ITEMS).select("item_id", "item")
-    titles = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
-    rows = run.write(TITLES, titles)
-    if rows == 0:
+    with damaged_files_are_named(run.root):
+        counted = lines.agg(F.count_if(whole), F.count_if(~whole)).head()
+    readable, unreadable = counted or (0, 0)
+    if readable == 0:
         raise InputDataError(
             f"{settings.titles}: no line is a title in the format {name!r}: name another with "
             "input.titles_format"
         )
-    return {TITLES.table: rows}, {"titles_unreadable": lines.where(~whole).count()}
+    return Titles(lines.where(whole), unreadable)
+
+
+def write_titles(titles: Titles | None, run: Run) -> tuple[dict[str, int], dict[str, int]]:
+    """Write the table `titles`, if there are any; of several titles of an item the least counts.
+
+    Return its rows, and as a fact for the manifest how many lines are no titles.
+    """
+    if titles is None:
+        return {}, {}
+    least = F.min(F.struct("title", "year")).alias("best")
+    one = titles.lines.groupBy("item_id").agg(least)
+    items = run.written(ITEMS).select("item_id", "item")
+    named = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
+    return {TITLES.table: run.write(TITLES, named)}, {"titles_unreadable": titles.unreadable}
 
 
 def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:

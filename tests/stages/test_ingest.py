@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import tempfile
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import hypothesis
@@ -332,13 +334,31 @@ def test_titles(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None
     assert facts(run)["titles_unreadable"] == 1
 
 
-def test_titles_that_are_none(tmp_path: Path, ingested: Callable[..., Run]) -> None:
+def test_titles_that_are_none_are_found_before_ratings_are_read(
+    tmp_path: Path, ingested: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ratings = write(tmp_path, "user,item,rating\nu,1,3\n")
+    monkeypatch.setattr("spark_rank.stages.ingest.gather", not_to_be_called)
     odd = write(tmp_path, "what is this\n", "odd.txt")
     with pytest.raises(ConfigError, match="input.titles: cannot tell the format"):
         ingested(ratings, "csv", f"titles={odd}")
     with pytest.raises(InputDataError, match="no line is a title in the format 'netflix'"):
         ingested(ratings, "csv", f"titles={odd}", "titles_format=netflix")
+    with pytest.raises(ConfigError, match="input.titles: .*nowhere: no such file"):
+        ingested(ratings, "csv", f"titles={tmp_path}/nowhere")
+    packed = tmp_path / "movies.csv.gz"
+    random = Random(1)
+    lines = "".join(f"{number},{random.getrandbits(128):x}\n" for number in range(20_000))
+    packed.write_bytes(gzip.compress(lines.encode())[:-10_000])
+    with pytest.raises(InputDataError, match=r"movies.csv.gz: is damaged and cannot be read \("):
+        ingested(ratings, "csv", f"titles={packed}")
+    packed.write_bytes(b"no gzip")
+    with pytest.raises(InputDataError, match=r"movies.csv.gz: cannot be read: "):
+        ingested(ratings, "csv", f"titles={packed}")
+
+
+def not_to_be_called(*arguments: object) -> None:
+    raise AssertionError("the ratings were read")
 
 
 def test_given_features_have_one_length(tmp_path: Path, ingested: Callable[..., Run]) -> None:
