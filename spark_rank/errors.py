@@ -47,3 +47,7 @@ class StorageError(SparkRankError):
 
 class RuntimeMissingError(SparkRankError):
     """The machine lacks something that Spark needs, such as Java."""
+
+
+class SparkDiedError(SparkRankError):
+    """The JVM that runs Spark has ended before its time."""

@@ -23,6 +23,7 @@ from spark_rank.engine.capacity import warn_if_too_small
 from spark_rank.engine.containment import refuse_links
 from spark_rank.engine.drafts import Draft
 from spark_rank.engine.executors import check_executors
+from spark_rank.engine.jvm_death import named_stage
 from spark_rank.engine.lease import Lease, held
 from spark_rank.engine.progress import Progress, job_description
 from spark_rank.engine.run_metrics import stage_metrics, write_metrics
@@ -98,7 +99,7 @@ def run_stage(
     shelf = Shelf(run.run_id, run.root, run.record)
     upstream = upstream_of(asked, shelf, {})
     fingerprint = asked.fingerprint(upstream)
-    with Progress(spark, stage.name) as progress:
+    with named_stage(spark, stage.name), Progress(spark, stage.name) as progress:
         done = run.record(stage.name)
         action = decide(asked, done, upstream, run.run_id)
         if done is not None and action is Action.KEEP:

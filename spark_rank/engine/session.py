@@ -7,8 +7,9 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -22,10 +23,13 @@ from spark_rank.data.filesystem import java_reason
 from spark_rank.engine.borrowed_session import borrowed, running_session
 from spark_rank.engine.cluster_settings import cluster_defaults
 from spark_rank.engine.event_logs import event_log_settings
+from spark_rank.engine.held_lines import FILE, PROPERTY, shown_with_errors
 from spark_rank.engine.java import find_java
+from spark_rank.engine.jvm_death import deaths_told
+from spark_rank.engine.own_folder import own_folder, temporary_files_in
 from spark_rank.engine.spark_home import spark_home
 from spark_rank.engine.worker_log import COLLECT
-from spark_rank.errors import ConfigError
+from spark_rank.errors import ConfigError, SparkDiedError
 from spark_rank.events import emit, process_log
 from spark_rank.redaction import PATTERN, is_secret, remember, shown_setting
 
@@ -67,6 +71,8 @@ LOCAL_DEFAULTS = {
 # values of whole files are garbage soon: a collector that works beside the tasks takes a tenth of
 # their cores for it, and nobody waits for an answer who would mind a pause
 COLLECTOR = "-XX:+UseParallelGC"
+# the name of a Unix socket takes 43 characters more, and 107 are the most
+_LONGEST_SOCKET_FOLDER = 60
 _JVM_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 
 # what only makes sense where the cluster is: who looks at files from here does without
@@ -153,9 +159,20 @@ def spark_session(
         ) from None
     if under_spark_submit() and "spark.log.level" not in settings:
         spark.sparkContext.setLogLevel("WARN")
+    with shown_with_errors(_held_lines()), _stopped_afterwards(spark, settings):
+        yield spark
+
+
+@contextmanager
+def _stopped_afterwards(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    dead = False
     with _interruptible() as interrupted:
         try:
-            yield spark
+            with deaths_told(spark, settings):
+                yield
+        except SparkDiedError:
+            dead = True
+            raise
         except BaseException:
             if not interrupted.is_set():
                 raise
@@ -167,14 +184,16 @@ def spark_session(
         finally:
             # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
             with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
-                spark.stop()
+                if not dead:
+                    spark.stop()
 
 
 def _start(
     app_name: str, configured: Mapping[str, str], settings: dict[str, str], store: str | None
 ) -> SparkSession:
     if not under_spark_submit():
-        _start_jvm(settings)
+        with temporary_files_in(_own_folder()):
+            _start_jvm(settings)
     if store is not None:
         settings = settings | event_log_settings(settings, store)
     builder = SparkSession.builder
@@ -239,7 +258,46 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
     if "log4j2.configurationFile" not in options:
         log_settings = _LOG_SETTINGS[process_log().form]
         options = f"{options} -Dlog4j2.configurationFile={log_settings.as_uri()}"
+        options = f'{options} "-D{PROPERTY}={_held_lines()}"'
     settings["spark.driver.extraJavaOptions"] = options.strip()
+    settings |= temporary_settings(settings, own_folder)
+
+
+def temporary_settings(
+    settings: Mapping[str, str], folder_in: Callable[[Path], Path]
+) -> dict[str, str]:
+    """Return the settings that keep temporary files in folders of our own, found by `folder_in`.
+
+    A configured spark.local.dir of this machine gets such a folder inside; executors elsewhere
+    have their own places.
+    """
+    found: dict[str, str] = {}
+    options = settings.get("spark.driver.extraJavaOptions", "")
+    if "-Djava.io.tmpdir=" not in options:
+        folder = folder_in(Path(tempfile.gettempdir()))
+        found["spark.driver.extraJavaOptions"] = f'{options} "-Djava.io.tmpdir={folder}"'.strip()
+        if len(str(folder)) > _LONGEST_SOCKET_FOLDER:
+            found["spark.python.unix.domain.socket.enabled"] = "false"
+    places = settings.get("spark.local.dir", "").split(",")
+    if settings["spark.master"].startswith("local") and any(places):
+        found["spark.local.dir"] = ",".join(_inside(place, folder_in) for place in places if place)
+    return found
+
+
+def _inside(place: str, folder_in: Callable[[Path], Path]) -> str:
+    try:
+        Path(place).mkdir(parents=True, exist_ok=True)
+        return str(folder_in(Path(place)))
+    except OSError:
+        return place  # Spark says what is wrong with it
+
+
+def _own_folder() -> Path:
+    return own_folder(Path(tempfile.gettempdir()))
+
+
+def _held_lines() -> Path:
+    return _own_folder() / FILE
 
 
 def with_collector(settings: Mapping[str, str], environment: Mapping[str, str]) -> str:

@@ -1,0 +1,76 @@
+"""How the end of the JVM is told; tests/faults ends a real one."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_rank.engine.jvm_death import _quiet_loggers, _told, death, has_ended
+from spark_rank.errors import SparkDiedError
+
+
+@pytest.fixture
+def jvm() -> Any:
+    """Return a context whose JVM is a process that waits, with a port that answers."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = SimpleNamespace(address="127.0.0.1", port=server.getsockname()[1])
+        gateway = SimpleNamespace(proc=process, gateway_parameters=place)
+        yield SimpleNamespace(_gateway=gateway, server=server)
+    process.kill()
+    process.communicate()
+
+
+def test_a_jvm_that_answers_or_still_runs_has_not_ended(jvm: Any) -> None:
+    assert not has_ended(jvm)
+    jvm.server.close()
+    assert not has_ended(jvm, grace=0.1)
+    jvm._gateway.proc.kill()
+    assert has_ended(jvm)
+    jvm._gateway.proc = None  # of spark-submit only the port is known
+    assert has_ended(jvm)
+
+
+def test_it_is_told_how_it_ended_and_where(jvm: Any) -> None:
+    jvm.server.close()
+    jvm._gateway.proc.send_signal(signal.SIGKILL)
+    assert has_ended(jvm)
+    said = "the JVM that runs Spark was killed by SIGKILL"
+    assert str(death(jvm)) == said
+    assert str(death(jvm, "train")) == f"{said} in stage 'train'"
+    jvm._gateway.proc = SimpleNamespace(returncode=3)
+    assert str(death(jvm)) == "the JVM that runs Spark has ended with exit code 3"
+    jvm._gateway.proc = None
+    assert str(death(jvm)) == "the JVM that runs Spark has ended"
+
+
+def test_what_names_the_stage_is_found_below_what_came_on_top() -> None:
+    def fail() -> None:
+        try:
+            raise SparkDiedError("in stage 'train'")
+        finally:
+            raise ConnectionRefusedError("of something that was to be closed")
+
+    with pytest.raises(ConnectionRefusedError) as caught:
+        fail()
+    assert str(_told(caught.value)) == "in stage 'train'"
+    assert _told(ValueError("another")) is None
+
+
+def test_nobody_logs_of_a_jvm_that_is_gone(jvm: Any, caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("spark_rank.engine.lease")
+    with _quiet_loggers(jvm):
+        logger.warning("while it runs")
+        jvm.server.close()
+        jvm._gateway.proc.kill()
+        logger.warning("when it is gone")
+        logging.getLogger().warning("of something else")
+    logger.warning("afterwards")
+    assert caplog.messages == ["while it runs", "of something else", "afterwards"]
