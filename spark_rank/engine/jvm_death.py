@@ -137,7 +137,7 @@ def _quiet_loggers(context: SparkContext) -> Iterator[None]:
 
 def _quiet_accumulators(context: SparkContext) -> None:
     """Let the server that takes the tasks' counts print no stack trace when the JVM is gone."""
-    server: Any = context._accumulatorServer  # type: ignore[attr-defined]
+    server: Any = context._accumulatorServer
     handle = server.handle_error
 
     def handle_error(request: Any, address: Any) -> None:

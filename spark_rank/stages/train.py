@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.config import Config, TrainConfig
 from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
 from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
+from spark_rank.engine.first_compile import tell_compiling
 from spark_rank.engine.learning import FAILED, LearnJob, learn_batches
 from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
@@ -37,6 +38,7 @@ from spark_rank.stages.training import (
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
     job = learn_job(config.train, _specs(config, run), spark, run)
+    tell_compiling(job.specs, spark.sparkContext)
     blocks = target_blocks(config.train, run.read(BLOCKS))
     kept = keep_models(config, job, blocks, run)
     cores = spark.sparkContext.defaultParallelism
