@@ -13,30 +13,38 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from spark_rank.errors import SparkDiedError
 
-# the socket closes a moment before the process can be seen to have ended
+# sockets close before the process can be seen to have ended: it frees its memory in between
 _GRACE = 5.0
+_LOST = (Py4JNetworkError, ConnectionError, EOFError)
 # who logs that the JVM does not answer; py4j does it by the root logger, too
 _LOGGERS = (None, "py4j", "py4j.clientserver", "py4j.java_gateway", "spark_rank.engine.lease")
 
 
 def has_ended(context: SparkContext, grace: float = _GRACE) -> bool:
-    """Tell whether the JVM of a context is gone; one that is just ending counts as gone."""
+    """Tell whether the JVM of a context is gone; one that ends within `grace` counts as gone."""
     gateway: Any = context._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if _answers(gateway):
-        return False
     if process is None:  # spark-submit's own JVM, which started this process
-        return True
+        return not _answers(gateway)
     try:
         process.wait(grace)
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def _is_end(error: BaseException, context: SparkContext) -> bool:
+    """Tell whether an error comes of the JVM's end; only a lost connection is worth a wait."""
+    lost: BaseException | None = error
+    while lost is not None and not isinstance(lost, _LOST):
+        lost = lost.__context__
+    return has_ended(context, 0.0 if lost is None else _GRACE)
 
 
 def _answers(gateway: Any) -> bool:
@@ -53,8 +61,8 @@ def named_stage(spark: SparkSession, stage: str) -> Iterator[None]:
     """Raise `SparkDiedError` with the stage's name in place of what the JVM's end leads to."""
     try:
         yield
-    except Exception:
-        if has_ended(spark.sparkContext):
+    except Exception as error:
+        if _is_end(error, spark.sparkContext):
             raise death(spark.sparkContext, stage) from None
         raise
 
@@ -69,7 +77,7 @@ def deaths_told(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
         try:
             yield
         except Exception as error:
-            if not has_ended(context):
+            if not _is_end(error, context):
                 raise
             told = _told(error) or death(context)
             forget(spark)
@@ -123,7 +131,7 @@ def _quiet_loggers(context: SparkContext) -> Iterator[None]:
 
     def is_news(record: logging.LogRecord) -> bool:
         others = record.name == "root" and "py4j" not in record.pathname
-        return others or not has_ended(context)
+        return others or record.levelno < logging.WARNING or not has_ended(context)
 
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     for logger in loggers:

@@ -7,18 +7,21 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from spark_rank.engine.jvm_death import _quiet_loggers, _told, death, has_ended
+from spark_rank.engine import jvm_death
+from spark_rank.engine.jvm_death import _is_end, _quiet_loggers, _told, death, has_ended
 from spark_rank.errors import SparkDiedError
 
 
 @pytest.fixture
-def jvm() -> Any:
+def jvm(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a context whose JVM is a process that waits, with a port that answers."""
+    monkeypatch.setattr(jvm_death, "_GRACE", 2.0)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = SimpleNamespace(address="127.0.0.1", port=server.getsockname()[1])
@@ -28,18 +31,31 @@ def jvm() -> Any:
     process.communicate()
 
 
-def test_a_jvm_that_answers_or_still_runs_has_not_ended(jvm: Any) -> None:
-    assert not has_ended(jvm)
-    jvm.server.close()
+def test_a_jvm_that_runs_has_not_ended(jvm: Any) -> None:
     assert not has_ended(jvm, grace=0.1)
     jvm._gateway.proc.kill()
     assert has_ended(jvm)
-    jvm._gateway.proc = None  # of spark-submit only the port is known
+
+
+def test_of_the_jvm_of_spark_submit_only_the_port_is_known(jvm: Any) -> None:
+    jvm._gateway.proc = None
+    assert not has_ended(jvm)
+    jvm.server.close()
     assert has_ended(jvm)
 
 
+def test_a_lost_connection_is_worth_a_wait(jvm: Any) -> None:
+    ending = threading.Timer(0.5, jvm._gateway.proc.kill)
+    ending.start()
+    assert not _is_end(ValueError("of the command itself"), jvm)
+    lost = ValueError("on top of it")
+    lost.__context__ = ConnectionResetError("by peer")
+    assert _is_end(lost, jvm)
+    ending.join()
+    assert _is_end(ValueError("whatever it is"), jvm)
+
+
 def test_it_is_told_how_it_ended_and_where(jvm: Any) -> None:
-    jvm.server.close()
     jvm._gateway.proc.send_signal(signal.SIGKILL)
     assert has_ended(jvm)
     said = "the JVM that runs Spark was killed by SIGKILL"
@@ -68,7 +84,6 @@ def test_nobody_logs_of_a_jvm_that_is_gone(jvm: Any, caplog: pytest.LogCaptureFi
     logger = logging.getLogger("spark_rank.engine.lease")
     with _quiet_loggers(jvm):
         logger.warning("while it runs")
-        jvm.server.close()
         jvm._gateway.proc.kill()
         logger.warning("when it is gone")
         logging.getLogger().warning("of something else")

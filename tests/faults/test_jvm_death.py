@@ -58,8 +58,9 @@ def test_a_killed_jvm_is_told_in_one_line_and_the_same_command_goes_on(
         _, said = process.communicate(timeout=LONGEST)
     finally:
         end(process)
-    (line,) = without_progress(said)
-    assert process.returncode == 1
+    lines = without_progress(said)
+    assert (process.returncode, len(lines)) == (1, 1), said
+    line = lines[0]
     assert "the JVM that runs Spark was killed by SIGKILL in stage 'train': " in line
     assert "spark.driver.memory, which is 1g; then start the same command again" in line
     assert list(temporary.iterdir()) == []
