@@ -8,16 +8,18 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import spark_rank
 from spark_rank import events
-from spark_rank.errors import SparkRankError
+from spark_rank.errors import ConfigError, SparkRankError
 from spark_rank.planning.arguments import add_plan
 from spark_rank.runs.arguments import add_runs
+from spark_rank.visible import visible
 
-DEFAULT_CONFIG = "conf/default.yaml"
-PAPER_CONFIGS = "conf/paper"
+if TYPE_CHECKING:
+    from spark_rank.config import Config
+
 INTERRUPTED = 130
 
 # what a stage does, and the sections of the configuration that decide its result
@@ -86,7 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = commands.add_parser(
         "config",
         help="show the configuration in force",
-        description="Print the defaults, the file and the command line put together, as YAML.",
+        description="Print the package's defaults, the file and the command line put together, as "
+        "YAML that --config takes.",
     )
     config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
     _add_config_arguments(config)
@@ -119,7 +122,8 @@ def _about(stage: str) -> dict[str, Any]:
 
 def _keys(sections: Sequence[str]) -> str:
     """List the keys of the configuration that a stage reads, with their meanings and defaults."""
-    from spark_rank.config.schema import Config, describe
+    from spark_rank.config import Config
+    from spark_rank.config.describing import describe
 
     rows = describe(Config, sections=("", *sections))
     width = max(len(key) for key, _, _ in rows)
@@ -134,7 +138,8 @@ def _keys(sections: Sequence[str]) -> str:
 
 
 def _learner_keys() -> list[str]:
-    from spark_rank.config.schema import LearnerConfig, describe
+    from spark_rank.config import LearnerConfig
+    from spark_rank.config.describing import describe
     from spark_rank.learners import PER_USER
 
     rows = [(f"{key}:", doc) for key, doc, _ in describe(LearnerConfig, sections=("",))]
@@ -146,7 +151,7 @@ def _learner_keys() -> list[str]:
 
 
 def _experiment_keys() -> list[str]:
-    from spark_rank.config.schema import describe
+    from spark_rank.config.describing import describe
     from spark_rank.experiments import EXPERIMENTS
 
     lines = []
@@ -158,7 +163,8 @@ def _experiment_keys() -> list[str]:
 
 
 def _ensemble_keys() -> list[str]:
-    from spark_rank.config.schema import EnsembleLearnerConfig, describe
+    from spark_rank.config.describing import describe
+    from spark_rank.config.schema import EnsembleLearnerConfig
 
     rows = describe(EnsembleLearnerConfig, sections=("",))
     return [f"  {key + ':':<19} {doc} [{default}]" for key, doc, default in rows]
@@ -177,8 +183,8 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        default=DEFAULT_CONFIG,
-        help="configuration file (default: %(default)s)",
+        help="configuration file; every key that it does not name, and every key without a file, "
+        "has the package's default, which `spark-rank config` prints",
     )
     _add_settings_arguments(parser)
     parser.add_argument(
@@ -250,7 +256,10 @@ def _add_reproduce(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     reproduce.add_argument(
-        "configs", nargs="*", metavar="FILE", help="their configurations (default: conf/paper/*)"
+        "configs",
+        nargs="*",
+        metavar="NAME",
+        help="experiments by their names, as published, or configuration files (default: all)",
     )
     _add_settings_arguments(reproduce)
 
@@ -346,14 +355,28 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from spark_rank.config import load_config
+    from spark_rank.experiments import EXPERIMENTS
 
-    files = options.configs or sorted(map(str, Path(PAPER_CONFIGS).glob("*.yaml")))
-    configs = [load_config(file, options.sets, options.spark) for file in files]
+    configs = [_experiment_config(name, options) for name in options.configs or sorted(EXPERIMENTS)]
     from spark_rank.stages.reproduce import reproduce
 
     print(f"report      {reproduce(configs).removeprefix('file:')}", flush=True)
     return 0
+
+
+def _experiment_config(name: str, options: argparse.Namespace) -> Config:
+    """Return the configuration of an experiment as published, or what a file says."""
+    from spark_rank.config import load_config
+    from spark_rank.config.values import suggestion
+    from spark_rank.experiments import EXPERIMENTS
+
+    if name in EXPERIMENTS:
+        sets = [f"run_id={name}", f"experiment.name={name}", *options.sets]
+        return load_config(None, sets, options.spark)
+    if "." not in name and not Path(name).exists():
+        hint = suggestion(name, EXPERIMENTS)
+        raise ConfigError(f"reproduce: {visible(name, 60)!r} is no experiment and no file ({hint})")
+    return load_config(name, options.sets, options.spark)
 
 
 def _show_config(options: argparse.Namespace) -> int:

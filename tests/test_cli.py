@@ -83,7 +83,7 @@ def test_jobs_and_console_script_take_the_same_arguments(
     ("arguments", "words"),
     [
         (["train", "--config", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
-        (["experiment"], "names no experiment: give one of conf/paper/*.yaml"),
+        (["experiment"], "names no experiment: set it, or give a file"),
         (["reproduce", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
         (["reproduce", "conf/default.yaml"], "names no experiment"),
         (["train", "--set", "sed=1"], "did you mean 'seed'?"),
@@ -211,7 +211,7 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     secret = [part for setting in [*SECRETS, *READABLE, *FEW_TASKS] for part in ("--conf", setting)]
     done = spark_submit(
         *secret, "jobs/pipeline.py", "--log-format", "json", "--set", *sets,
-        "--spark", "spark.hadoop.fs.s3a.secret.key=another-one",
+        "--spark", "spark.hadoop.fs.s3a.secret.key=another-one", "spark.sql.shuffle.partitions=8",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     # spark-submit passes both streams of Python on as its own stdout

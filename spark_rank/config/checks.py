@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from spark_rank.config.ensemble_checks import check_ensemble, scoring_labels, user_ensembles
+from spark_rank.config.fitting import reads_letor
 from spark_rank.config.run_ids import check_run_id
 from spark_rank.config.schema import (
     ITEM_OFFSET,
@@ -158,7 +159,13 @@ def _check_features(config: Config, source: str) -> None:
             f"{source}: features.given: is not read by features.kind {settings.kind!r}: leave it "
             "out, or choose kind 'given'"
         )
-    letor = config.input.path is not None and config.input.format == "letor"
+    letor = reads_letor(config)
+    if letor and settings.kind != "given":
+        raise ConfigError(
+            f"{source}: features.kind: {settings.kind!r} has nothing to learn from in input.format "
+            "letor, where every document belongs to one query: leave features.kind out, or set it "
+            "to 'given'"
+        )
     if settings.kind == "given" and settings.given is None and not letor:
         raise ConfigError(
             f"{source}: features.kind: 'given' needs feature vectors: name a Parquet file with "

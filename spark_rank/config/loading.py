@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from spark_rank.config.checks import check_config
+from spark_rank.config.fitting import fitted
 from spark_rank.config.schema import Config
 from spark_rank.config.values import SettingError, convert, holds_text
 from spark_rank.config.yaml_document import LONGEST, parse_yaml
@@ -21,17 +22,22 @@ from spark_rank.visible import visible
 
 
 def load_config(
-    path: str | Path, sets: Sequence[str] = (), spark_settings: Sequence[str] = ()
+    path: str | Path | None, sets: Sequence[str] = (), spark_settings: Sequence[str] = ()
 ) -> Config:
-    """Return the effective configuration: defaults, then the file, then the command line."""
-    tree = _read_yaml(Path(path))
+    """Return the effective configuration: defaults, then the file, then the command line.
+
+    Without a file the package's defaults stand alone.
+    """
+    tree = {} if path is None else _read_yaml(Path(path))
     config = _build(tree, str(path))
     overrides: dict[str, Any] = {}
     for assignment in sets:
         key, value = _split_assignment(assignment, "--set")
         _put(overrides, key, _override(key, value))
     if overrides:
-        config = _build(_merge(tree, overrides), "--set")
+        tree = _merge(tree, overrides)
+        config = _build(tree, "--set")
+    config = fitted(config, tree)
     for assignment in spark_settings:
         key, value = _split_assignment(assignment, "--spark")
         if not key.startswith("spark."):
@@ -40,8 +46,14 @@ def load_config(
         added = _convert(dict[str, str], {key: value}, "spark", "--spark")
         config = dataclasses.replace(config, spark={**config.spark, **added})
     remember(config.spark)
-    check_config(config, f"{path} with --set" if sets else str(path))
+    check_config(config, _named_source(path, sets))
     return config
+
+
+def _named_source(path: str | Path | None, sets: Sequence[str]) -> str:
+    if path is None:
+        return "--set"  # the defaults alone are sound
+    return f"{path} with --set" if sets else str(path)
 
 
 def to_yaml(config: Config) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ WrittenFormat = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "csv", "parquet"
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
+FeatureKind = Literal["factors", "panel", "reference", "given", "offset"]
 # the baseline that lists can be made by, beside train.learners
 ITEM_OFFSET = "item_offset"
 
@@ -23,7 +24,7 @@ def setting(default: Any, doc: str, **limits: Any) -> Any:
     """Declare a key: its default, its meaning, and limits (`above`, `at_least`, `at_most`)."""
     metadata = {"doc": doc, **limits}
     if isinstance(default, (dict, list)):
-        return field(default_factory=lambda: type(default)(default), metadata=metadata)
+        return field(default_factory=lambda: copy.deepcopy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -91,7 +92,7 @@ class SynthesizeConfig:
     """The generated, Netflix-shaped data set."""
 
     users: int = setting(3000, "number of users", at_least=2, at_most=2_000_000_000)
-    items: int = setting(1500, "number of items", at_least=2, at_most=10_000_000)
+    items: int = setting(2500, "number of items", at_least=2, at_most=10_000_000)
     median_ratings: float = setting(
         60.0, "median number of ratings of a user", above=0.0, at_most=1e6
     )
@@ -156,7 +157,7 @@ class PrepareConfig:
     )
     timestamps: bool = setting(False, "keep the time of every rating in the blocks")
     buckets: int = setting(
-        16, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
+        8, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
     )
 
 
@@ -164,11 +165,12 @@ class PrepareConfig:
 class FeaturesConfig:
     """What an item looks like to a learner."""
 
-    kind: Literal["factors", "panel", "reference", "given", "offset"] = setting(
+    kind: FeatureKind = setting(
         "factors",
         "factors: of a factor model, with a prior of every user; panel: ratings of reviewers, the "
         "same for all; reference: of reviewers drawn for every user; given: vectors that came with "
-        "the data; offset: none but the item offset",
+        "the data; offset: none but the item offset. Not named: given where vectors come with the "
+        "data (features.given, input.format letor), else factors",
     )
     kept_from: str | None = setting(
         None,
@@ -239,7 +241,9 @@ class LearnerConfig:
     item_offset: bool = setting(
         True, "learn what the item offset leaves over; learners of ranks get it as a feature"
     )
-    params: dict[str, Any] = setting({}, "hyper-parameters of the learner")
+    params: dict[str, Any] = setting(
+        {}, "hyper-parameters; of mprank without any, nor a grid: those that fit features.kind"
+    )
     grid: dict[str, list[Any]] = setting(
         {}, "values to choose from, by hyper-parameter; the first of each where none can be told"
     )
@@ -255,12 +259,20 @@ class LearnerConfig:
         return self.name or self.learner
 
 
+# Factors come in units of the noise: a ridge of 1/C = 1 is the factor model's own. It grows with a
+# user's ratings, for the factors have been learned from them too.
+FACTOR_PARAMS = {"C": 1.0, "ridge": "fixed", "growth": 0.0067, "kernel": "linear"}
+DEFAULT_LABEL = "mprank_linear"
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """What is learned for every user."""
 
     learners: list[LearnerConfig] = setting(
-        [LearnerConfig()], "the learners, trained in one pass beside the two baselines"
+        [LearnerConfig("mprank", DEFAULT_LABEL, params=FACTOR_PARAMS)],
+        "the learners, trained in one pass beside the two baselines. Not named: mprank with params "
+        "that fit features.kind (`spark-rank config` shows them); these fit factors",
     )
     baselines: bool = setting(
         True,
@@ -496,7 +508,7 @@ class TheoremsConfig:
 class ExperimentConfig:
     """One of the papers' experiments."""
 
-    name: str | None = setting(None, "which one; each has a file conf/paper/<name>.yaml")
+    name: str | None = setting(None, "which one; without settings it is as published")
     data: str = setting(
         "data",
         "folder of the data sets; an experiment without its data set is skipped, and says so",
@@ -537,26 +549,3 @@ class Config:
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")
-
-
-def describe(kind: type, sections: Sequence[str], prefix: str = "") -> list[tuple[str, str, str]]:
-    """Return key, meaning and default of every key in the named sections; "" is the top level."""
-    return list(_describe(kind, sections, prefix))
-
-
-def _describe(kind: type, sections: Sequence[str], prefix: str) -> Iterator[tuple[str, str, str]]:
-    for entry in dataclasses.fields(kind):
-        default = entry.default
-        if default is dataclasses.MISSING and entry.default_factory is not dataclasses.MISSING:
-            default = entry.default_factory()
-        if dataclasses.is_dataclass(default):
-            if entry.name in sections:
-                yield from _describe(type(default), ("",), f"{entry.name}.")
-        elif "" in sections:
-            yield f"{prefix}{entry.name}", entry.metadata["doc"], _shown(default)
-
-
-def _shown(default: Any) -> str:
-    if isinstance(default, list):
-        return ", ".join(getattr(entry, "label", str(entry)) for entry in default) or "[]"
-    return "null" if default is None else str(default) or '""'

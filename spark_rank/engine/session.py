@@ -50,7 +50,7 @@ DEFAULTS = {
     # the memory of Python workers is seen too
     "spark.executor.processTreeMetrics.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.shuffle.partitions": "8",
     "spark.redaction.regex": PATTERN,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -123,7 +123,7 @@ def chosen_experiment(config: Config) -> tuple[Experiment, Any]:
     name = config.experiment.name
     if name is None:
         raise ConfigError(
-            "experiment.name: names no experiment: give one of conf/paper/*.yaml with --config; "
+            "experiment.name: names no experiment: set it, or give a file that does with --config; "
             f"there are: {', '.join(EXPERIMENTS)}"
         )
     chosen = EXPERIMENTS[name]

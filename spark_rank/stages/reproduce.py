@@ -74,7 +74,7 @@ def _failed(config: Config, error: Exception) -> Outcome:
 def check_configs(configs: Sequence[Config]) -> None:
     """Refuse configurations that cannot be run together."""
     if not configs:
-        raise ConfigError("reproduce: name at least one configuration, such as conf/paper/*.yaml")
+        raise ConfigError("reproduce: name at least one experiment")
     first = configs[0]
     for config in configs:
         experiment.chosen_experiment(config)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spark_rank import redaction
 from spark_rank.config import Config, load_config, to_yaml
-from spark_rank.config.schema import describe
+from spark_rank.config.describing import describe
 from spark_rank.errors import ConfigError
 
 SECRET = "hunter2+Zk9/secret-value"

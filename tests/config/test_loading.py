@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from spark_rank.config import Config, load_config, to_yaml
-from spark_rank.config.schema import FormatName, describe
+from spark_rank.config.describing import describe
+from spark_rank.config.schema import FormatName
 from spark_rank.errors import ConfigError
 
 DEFAULT = Path(__file__).parents[2] / "conf" / "default.yaml"

@@ -19,7 +19,7 @@ from spark_rank.planning.sizes import Sizes, spread
 from spark_rank.planning.work import stage_work
 
 STAGES = ["ingest", "prepare", "features", "train", "evaluate", "recommend", "report"]
-CONFIG = Config(input=InputConfig(path="x", format="netflix"))
+CONFIG = Config(input=InputConfig(path="x", format="netflix"), prepare=PrepareConfig(buckets=16))
 SIZES = spread(480_000, 17_770, 100_000_000, "by hand")
 MACHINE = Machine(4, 64e9)
 YARN = {"spark.master": "yarn", "spark.executor.instances": "2", "spark.executor.cores": "4"}

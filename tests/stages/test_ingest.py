@@ -50,6 +50,7 @@ def ingested(spark: SparkSession, make_config: MakeConfig) -> Callable[..., Run]
     def run(path: Path, format_name: str, *sets: str, store: str = "") -> Run:
         keys = [f"input.{entry}" for entry in (f"path={path}", f"format={format_name}", *sets)]
         own = [f"store={store}"] if store else []
+        own += ["features.kind=given"] if format_name == "letor" else []
         config = make_config(*keys, *own, f"run_id={path.stem}")
         made = Run(spark, config.store, config.run_id)
         run_stages([STAGES["ingest"]], config, spark, made)

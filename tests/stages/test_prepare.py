@@ -189,7 +189,7 @@ def test_given_features_are_found_by_the_ids_of_the_blocks(
             for document in range(query - 8)
         )
     )
-    source = (f"input.path={path}", "input.format=letor")
+    source = (f"input.path={path}", "input.format=letor", "features.kind=given")
     run = prepared(*source, "prepare.filters=[{user_min: 4}]")
     blocks = run.read(BLOCKS).join(run.read(USERS).select("user", "user_id"), ["user", "user_id"])
     assert {row["user_id"]: len(row["items"]) for row in blocks.collect()} == {

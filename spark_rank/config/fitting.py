@@ -1,0 +1,50 @@
+"""Defaults that follow from other keys: the kind of features, and a learner that fits it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from spark_rank.config.schema import (
+    DEFAULT_LABEL,
+    FACTOR_PARAMS,
+    Config,
+    FeatureKind,
+    LearnerConfig,
+)
+
+# What mprank takes where its entry names neither params nor a grid.
+PARAMS: dict[FeatureKind, dict[str, Any]] = {
+    "factors": FACTOR_PARAMS,
+    "panel": {"C": 0.1, "kernel": "linear"},
+    "reference": {"C": 0.1, "kernel": "linear"},
+    "given": {"C": 0.1, "kernel": "linear"},
+    "offset": {"C": 0.1, "kernel": "linear"},
+}
+
+
+def reads_letor(config: Config) -> bool:
+    """Tell whether the input has queries, each with documents of its own and their vectors."""
+    return config.input.path is not None and config.input.format == "letor"
+
+
+def fitted(config: Config, named: Mapping[str, Any]) -> Config:
+    """Fill in what the tree of `named` keys leaves open and other keys decide."""
+    features, train = config.features, config.train
+    if "kind" not in named.get("features", {}):
+        given = reads_letor(config) or features.given is not None
+        features = dataclasses.replace(features, kind="given" if given else "factors")
+    if "learners" not in named.get("train", {}):
+        learners = [LearnerConfig("mprank", DEFAULT_LABEL)]
+    else:
+        learners = train.learners
+    learners = [_with_params(entry, features.kind) for entry in learners]
+    train = dataclasses.replace(train, learners=learners)
+    return dataclasses.replace(config, features=features, train=train)
+
+
+def _with_params(entry: LearnerConfig, kind: FeatureKind) -> LearnerConfig:
+    if entry.learner != "mprank" or entry.params or entry.grid:
+        return entry
+    return dataclasses.replace(entry, params=dict(PARAMS[kind]))
