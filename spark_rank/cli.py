@@ -16,6 +16,7 @@ from spark_rank.errors import ConfigError, SparkRankError
 from spark_rank.planning.arguments import add_plan
 from spark_rank.runs.arguments import add_runs
 from spark_rank.visible import visible
+from spark_rank.wording import count_of
 
 if TYPE_CHECKING:
     from spark_rank.config import Config
@@ -419,7 +420,7 @@ def _delete_event_logs(options: argparse.Namespace) -> int:
     days = check_age(options.delete_older_than, config.spark)
     with spark_session("spark_rank history", on_this_machine(config.spark)) as spark:
         gone = delete_event_logs(spark, config.store, days)
-    print(f"{len(gone):,} event logs older than {days:g} days deleted", flush=True)
+    print(f"{count_of(len(gone), 'event log')} older than {days:g} days deleted", flush=True)
     return 0
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.errors import InputDataError
+from spark_rank.wording import count_of
 
 # so many numbers are sent to every task; more are joined by sorting
 BROADCAST_ROWS = 2_000_000
@@ -138,6 +139,7 @@ def _check_not_empty(step: FilterStep, key: str) -> None:
     if step.after.ratings == 0:
         again = f" in round {step.round}" if step.round > 1 else ""
         raise InputDataError(
-            f"{key} ({step.label}) leaves nothing{again} of {step.before.ratings:,} ratings of "
-            f"{step.before.users:,} users and {step.before.items:,} items: lower its bounds"
+            f"{key} ({step.label}) leaves nothing{again} of "
+            f"{count_of(step.before.ratings, 'rating')} of {count_of(step.before.users, 'user')} "
+            f"and {count_of(step.before.items, 'item')}: lower its bounds"
         )

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.engine.learning import FAILED
 from spark_rank.events import emit
+from spark_rank.wording import count_of
 
 _PREFIX = f"{FAILED}: "
 
@@ -53,8 +54,8 @@ def tell_failures(
             example = examples[learner][reason]
             emit(
                 "failed_users",
-                f"{learner}: {users:,} users failed by {reason}, user {example['user_id']} with: "
-                f"{example['detail']}",
+                f"{learner}: {count_of(users, 'user')} failed by {reason}, user "
+                f"{example['user_id']} with: {example['detail']}",
                 stage=stage,
                 level="warning",
                 learner=learner,

@@ -32,6 +32,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from spark_rank.engine.specs import LearnerSpec
+from spark_rank.wording import count_of
 
 CRASHED, OUT_OF_MEMORY = "crashed", "out_of_memory"
 
@@ -118,8 +119,8 @@ def learn_isolated(
                 given_up += 1
                 if given_up > _MOST:
                     raise TooManyCrashesError(
-                        f"of {len(batch):,} users more than {_MOST} models crashed, the last: "
-                        f"{loss.detail}"
+                        f"of {count_of(len(batch), 'user')} more than {_MOST} models crashed, "
+                        f"the last: {loss.detail}"
                     )
                 yield give_up(piece.users(batch), piece.specs[0], loss)
 

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from spark_rank.events import EventLog, process_log
+from spark_rank.wording import count_of
 
 _TERMINAL_INTERVAL = 0.3
 # lines of a log come after ten seconds, later every tenth of the time so far, at least each minute
@@ -87,7 +88,9 @@ class Advance:
         """Return it in words."""
         words = []
         if self.users is not None and self.share is not None:
-            words.append(f"{self.share:.0%}, {self.users_done:,} of {self.users.total:,} users")
+            words.append(
+                f"{self.share:.0%}, {self.users_done:,} of {count_of(self.users.total, 'user')}"
+            )
         elif self.tasks.total:
             words.append(f"{self.tasks.done}/{self.tasks.total} tasks")
         if self.rate is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Row, SparkSession
 
 from spark_rank.events import Level, emit
+from spark_rank.wording import count_of
 
 COLLECT = "spark.sql.pyspark.worker.logging.enabled"
 # so many lines are told, the others are counted
@@ -31,7 +32,11 @@ def tell_worker_lines(spark: SparkSession) -> None:
         )
     if len(first) > _SHOWN:
         more = lines.count() - _SHOWN
-        emit("worker_lines_left_out", f"workers say {more:,} lines more, not shown", lines=more)
+        emit(
+            "worker_lines_left_out",
+            f"workers say {count_of(more, 'line')} more, not shown",
+            lines=more,
+        )
 
 
 def _exception(row: Row) -> str:

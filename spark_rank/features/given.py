@@ -15,6 +15,7 @@ from pyspark.sql.types import ArrayType, NumericType
 from spark_rank.data.filesystem import literal
 from spark_rank.errors import InputDataError
 from spark_rank.features.list_columns import flat_lists
+from spark_rank.wording import count_of
 
 _CHUNK_BYTES = 1 << 26
 
@@ -79,8 +80,8 @@ def match_vectors(items: DataFrame, given: DataFrame, key: str) -> tuple[DataFra
     least, most, bad = given.agg(F.min(size), F.max(size), F.count_if(~sound)).head() or (0, 0, 0)
     if bad:
         raise InputDataError(
-            f"{key}: {bad:,} rows have no item_id, no features, or a feature that is no finite "
-            "number: mend or remove them"
+            f"{key}: {count_of(bad, 'row')} without item_id, without features, or with a "
+            "feature that is no finite number: mend or remove them"
         )
     if least != most or not most:
         raise InputDataError(
@@ -95,7 +96,7 @@ def match_vectors(items: DataFrame, given: DataFrame, key: str) -> tuple[DataFra
     if found == 0:
         example = given.orderBy("item_id").head()
         raise InputDataError(
-            f"{key}: none of the {total:,} items has a vector; the file's ids are like "
+            f"{key}: none of the {count_of(total, 'item')} has a vector; the file's ids are like "
             f"{example['item_id'] if example else ''!r}: are they those of the ratings?"
         )
     return matched, VectorFacts(most, found, total)

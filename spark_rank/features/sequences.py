@@ -22,6 +22,7 @@ from spark_rank.data.filesystem import literal
 from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
 from spark_rank.features.files import MappedFile, publish_array, verified
+from spark_rank.wording import count_of
 
 _PACKED = (
     Column("n", "int", "examples"),
@@ -146,8 +147,8 @@ def sequence_facts(table: DataFrame, key: str) -> SequenceFacts:
     unusable_rows = sum(row["bad"] for row in counted)
     if unusable_rows:
         raise InputDataError(
-            f"{key}: {unusable_rows:,} rows have no features, a feature that is no finite number, "
-            "a rank below 1, or no trial: mend or remove them"
+            f"{key}: {count_of(unusable_rows, 'row')} without features, with a feature "
+            "that is no finite number, a rank below 1, or no trial: mend or remove them"
         )
     if not counted:
         raise InputDataError(f"{key}: is empty: there is no example to learn from")

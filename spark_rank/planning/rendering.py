@@ -8,13 +8,14 @@ from typing import Any
 
 from spark_rank.planning.plan import Plan
 from spark_rank.planning.rates import GIGA, UNCERTAINTY
+from spark_rank.wording import count_of
 
 
 def as_text(plan: Plan) -> str:
     """Return the plan for people."""
     layout = plan.layout
-    cut = f"{layout.buckets:,} buckets, {_many(layout.waves, 'wave')}"
-    cores = f"{_many(layout.cores, 'core')} in {_many(layout.executors, 'executor')}"
+    cut = f"{count_of(layout.buckets, 'bucket')}, {count_of(layout.waves, 'wave')}"
+    cores = f"{count_of(layout.cores, 'core')} in {count_of(layout.executors, 'executor')}"
     head = [
         f"plan of run {plan.run_id}: {plan.sizes.in_words()}",
         f"({plan.sizes.source}); {cores}, {cut}",
@@ -48,10 +49,6 @@ def duration(seconds: float) -> str:
 
 def _gb(size: float) -> str:
     return f"{size / GIGA:.1f} GB"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_rank.config.schema import PrepareConfig, SynthesizeConfig
 from spark_rank.errors import ConfigError
+from spark_rank.wording import count_of
 
 # where nothing is known, ratings are spread as in Netflix's data: median 118 of a user, mean 209
 USUAL_RATINGS, USUAL_SPREAD, USUAL_ITEMS = 209, 1.07, 17_770
@@ -43,7 +44,8 @@ class Sizes:
     def in_words(self) -> str:
         """Return the counts as people say them."""
         return (
-            f"{self.ratings:,} ratings of {self.users:,} users for {self.items:,} items, the "
+            f"{count_of(self.ratings, 'rating')} of {count_of(self.users, 'user')} for "
+            f"{count_of(self.items, 'item')}, the "
             f"heaviest user has {self.heaviest:,}"
         )
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from spark_rank.report.page import Cell, Plot, Section, Table
 from spark_rank.report.plots import COLOURS, dress, plain, to_svg
+from spark_rank.wording import count_of
 
 Record = Mapping[str, Any]
 Bins = Sequence[Sequence[int]]
@@ -88,7 +89,7 @@ def _rating_plot(histogram: Sequence[Record]) -> Plot:
     dress(axes, "ratings", "rating", "share of ratings", ends)
     top = max(histogram, key=lambda entry: int(entry["ratings"]))
     words = (
-        f"Distribution of {total:,} ratings; the most frequent is {_place(top)} with "
+        f"Distribution of {count_of(total, 'rating')}; the most frequent is {_place(top)} with "
         f"{100 * top['ratings'] / total:.1f} %."
     )
     return Plot(to_svg(figure), words)

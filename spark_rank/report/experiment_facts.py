@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Table
+from spark_rank.wording import count_of
 
 Record = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ def data_table(profiles: Sequence[Mapping[str, Any]]) -> Table:
     header = ["data set", "users", "items", "ratings", "density", "of a user: median / most",
               "scale", "mean"]  # fmt: skip
     dropped = [
-        f"{profile['implicit']:,} rows of {profile['name']} that hold no rating were dropped."
+        f"Dropped: {count_of(profile['implicit'], 'row')} of {profile['name']} without a rating."
         for profile in profiles
         if profile["implicit"]
     ]

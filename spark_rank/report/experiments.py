@@ -34,6 +34,7 @@ from spark_rank.report.page import (
     render,
 )
 from spark_rank.report.spreads import Spread, spread_plot
+from spark_rank.wording import count_of
 
 Rows = Sequence[Mapping[str, Any]]
 # what an experiment shows beside tables and curves, from its table of results
@@ -97,7 +98,9 @@ def experiment_page(run_id: str, outcome: Outcome) -> str:
 def reproduction_page(outcomes: Mapping[str, Outcome]) -> str:
     """Return one page about several experiments, by their run ids."""
     done = [outcome for outcome in outcomes.values() if outcome.nothing_because is None]
-    subtitle = f"{len(done)} of {len(outcomes)} experiments; the data decides which can be run"
+    subtitle = (
+        f"{len(done)} of {count_of(len(outcomes), 'experiment')}; the data decides which can be run"
+    )
     left = {run_id: one for run_id, one in outcomes.items() if one.failure is None}
     settings = {run_id: outcome.record["settings"] for run_id, outcome in left.items()}
     records = {run_id: outcome.record for run_id, outcome in left.items()}
@@ -271,8 +274,8 @@ def _band(rows: Rows, part: str, method: str, position: int) -> Band | None:
 def _facts(outcome: Outcome) -> str:
     record = outcome.record
     return (
-        f"{record['facts']['units']:,} units of work in {record['seconds']:.1f} s on "
-        f"{record['spark']['parallelism']} cores, seed {record['seed']}."
+        f"{count_of(record['facts']['units'], 'unit')} of work in {record['seconds']:.1f} s on "
+        f"{count_of(int(record['spark']['parallelism']), 'core')}, seed {record['seed']}."
     )
 
 

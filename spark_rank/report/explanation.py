@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_rank.report.columns import cut, in_columns, pad, side_by_side, width
 from spark_rank.visible import visible
+from spark_rank.wording import count_of
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -40,7 +41,7 @@ def _head(found: Row) -> list[str]:
     kernel = f", kernel {found['kernel']}" if found["kernel"] else ""
     return [
         f"user {visible(found['user_id'])}, {found['learner']}: {found['status']}{reason} from "
-        f"{found['n_train']:,} ratings, {found['n_test']:,} held out{kernel}"
+        f"{count_of(found['n_train'], 'rating')}, {found['n_test']:,} held out{kernel}"
     ]
 
 
@@ -73,7 +74,7 @@ def _item(found: Row, everything: bool, count: int | None) -> list[str]:
     rank = "" if item["predicted_rank"] is None else f", rank {item['predicted_rank']}"
     lines = [
         f"item {visible(_words(item))}: score {item['score']:.4f}{guess}{rank}; {said}; "
-        f"{item['item_ratings']:,} training ratings in all"
+        f"{count_of(item['item_ratings'], 'training rating')} in all"
     ]
     lines += [f"  {value:>+10.4f}  {name}" for name, value in item["parts"].items()]
     if not item["parts"]:

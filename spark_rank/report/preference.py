@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_rank.report.page import Cell, Section, Table
+from spark_rank.wording import count_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -40,9 +41,9 @@ def rankings_section(record: Mapping[str, Any]) -> Section:
     """Return how the users' rankings were made."""
     facts, settings = record["facts"], record["settings"]
     words = (
-        f"{record['tables']['rankings']:,} users' held-out items were ordered by "
+        f"The held-out items of {count_of(record['tables']['rankings'], 'user')} were ordered by "
         f"{settings['method']} on {settings['preference']} of {', '.join(facts['learners'])}: "
-        f"{facts['calls']:,} questions for {facts['items']:,} items."
+        f"{count_of(facts['calls'], 'question')} for {count_of(facts['items'], 'item')}."
     )
     return Section("Rankings by preference", [words])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_rank.report.page import Cell, Section, Table
+from spark_rank.wording import count_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -21,8 +22,9 @@ def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
     if not facts["users"]:
         return Section(_TITLE, ["No user has an item that is unseen and may be in a list."])
     words = (
-        f"{facts['users']:,} users have a list by {facts['learner']}, from {facts['candidates']:,} "
-        "items that may be in one. Places by where their scores come from: "
+        f"Lists for {count_of(facts['users'], 'user')} by {facts['learner']}, from "
+        f"{count_of(facts['candidates'], 'item')} that may be in one. Places by where "
+        "their scores come from: "
         + ", ".join(f"{count:,} {source}" for source, count in facts["places"].items())
         + "."
     )

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from spark_rank.wording import count_of
+
 Found = dict[str, Any]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -57,11 +59,11 @@ def _diff(found: Found) -> list[str]:
 
 
 def _verify(found: Found) -> list[str]:
-    looked = f"{found['files']:,} files, {found['tables']:,} tables"
+    looked = f"{count_of(found['files'], 'file')}, {count_of(found['tables'], 'table')}"
     if not found["problems"]:
         return [f"{found['run_id']}: {looked}: all as the manifest says"]
     rows = [(p["kind"], p["path"], p["detail"]) for p in found["problems"]]
-    return [f"{found['run_id']}: {looked}, {len(rows):,} problems", *_table(rows)]
+    return [f"{found['run_id']}: {looked}, {count_of(len(rows), 'problem')}", *_table(rows)]
 
 
 def _prune(found: Found) -> list[str]:

@@ -17,6 +17,7 @@ from spark_rank.engine.majority_counts import rating_majorities
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.preference import Aggregation, aggregate_majorities, kemeny_score
+from spark_rank.wording import count_of
 
 Row = dict[str, Any]
 
@@ -44,7 +45,8 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     }
     facts = _facts(found, by_mean, majorities)
     return StageResult(
-        f"{len(items)} items by {found.method}: {found.score:,.0f} pairwise opinions contradicted, "
+        f"{count_of(len(items), 'item')} by {found.method}: {found.score:,.0f} pairwise "
+        "opinions contradicted, "
         f"at least {found.proven_bound:,.0f} by any order (by mean rating: "
         f"{facts['mean_rating_score']:,.0f})",
         tables,

@@ -37,6 +37,7 @@ from spark_rank.learners.kernels import Kernel
 from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.training import learn_job
+from spark_rank.wording import count_of
 
 COEF0 = 1.0  # constant of the polynomial kernel
 
@@ -116,7 +117,7 @@ def _user(config: Config, run: Run, folder: Path) -> Source:
         _view(entry, files[entry.item_offset], trials, config.seed, folder)
         for entry in settings.learners
     ]
-    words = f"{len(ranks):,} ratings of user {problem.user_id}"
+    words = f"{count_of(len(ranks), 'rating')} of user {problem.user_id}"
     known = tuple(known_before(problem, spec) for spec in specs)
     return Source(trials, tuple(views), job.limits.scale.n_ranks, words, known, user)
 

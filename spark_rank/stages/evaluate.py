@@ -34,6 +34,7 @@ from spark_rank.engine.user_groups import ALL, UserGroups
 from spark_rank.stages.models import ensemble_input, model_files
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, recorded_training
+from spark_rank.wording import count_of
 
 
 def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -55,7 +56,7 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
     status = status_counts(run.written(METRICS))
     return StageResult(
-        f"{rows[METRICS.table]:,} users × learners",
+        f"metrics of {count_of(rows[METRICS.table], 'model')}",
         rows,
         {
             "means": _overall(tables[SUMMARY.table], "mean"),

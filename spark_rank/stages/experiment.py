@@ -38,6 +38,7 @@ from spark_rank.stages.experiment_data import (
     find_data,
     read_rating_set,
 )
+from spark_rank.wording import count_of
 
 # units differ in cost: many small tasks share them evenly
 _TASKS_PER_CORE = 16
@@ -91,7 +92,7 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     timings = [dataclasses.asdict(timing) for timing in _timings(chosen, study)]
     clock.lap("timing on the driver")
     return StageResult(
-        f"{chosen.name}: {len(units):,} units of work, {len(rows):,} results"
+        f"{chosen.name}: {count_of(len(units), 'unit')} of work, {count_of(len(rows), 'result')}"
         + (f"; missing data: {'; '.join(missing)}" if missing else ""),
         tables,
         {

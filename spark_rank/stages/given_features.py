@@ -28,6 +28,7 @@ from spark_rank.features.given import (
 from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.offset_features import shrunken_offsets
+from spark_rank.wording import count_of
 
 
 def given_files(config: Config, run: Run) -> list[FileInfo]:
@@ -52,9 +53,9 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
         matrix = _as_matrix(written, facts, Path(folder))
         files = publish_files(run, matrix, offsets)
         radius = squared_radius(matrix)
-    without = f", {facts.missing:,} items without: zeros" if facts.missing else ""
+    without = f", {count_of(facts.missing, 'item')} without: zeros" if facts.missing else ""
     return StageResult(
-        f"{rows:,} items × {facts.width:,} given features{without}",
+        f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
         {**file_facts(files, radius), "width": facts.width, "items_without": facts.missing},
     )

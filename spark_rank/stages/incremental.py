@@ -19,6 +19,7 @@ from spark_rank.engine.runner import versions
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.stages.training import target_blocks
+from spark_rank.wording import count_of
 
 NEW, CHANGED, VANISHED = "new", "changed", "vanished"
 USER, ITEM = "user", "item"
@@ -59,7 +60,7 @@ class Kept:
         if because is None:
             moved = self.facts["changes"]
             kept = users - moved[f"{USER}s {NEW}"] - moved[f"{USER}s {CHANGED}"]
-            what = f"the models of {kept:,} users kept"
+            what = f"the models of {count_of(kept, 'user')} kept"
         return f"since {self.previous.run_id}: {counts or 'nothing has changed'}; {what}"
 
     def _files(self, buckets: Sequence[int]) -> list[str]:

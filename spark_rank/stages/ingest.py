@@ -34,6 +34,7 @@ from spark_rank.stages.ingest_inputs import (
     known_numbers,
 )
 from spark_rank.stages.ingest_pieces import Pieces, counts_by_reason
+from spark_rank.wording import count_of
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
@@ -84,11 +85,14 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
     return StageResult(
-        f"{rows:,} rows: {kept:,} ratings of {tables[USERS.table]:,} users and "
-        f"{tables[ITEMS.table]:,} items, {quarantined:,} quarantined{_in_words(reasons)}"
+        f"{count_of(rows, 'row')}: {count_of(kept, 'rating')} of "
+        f"{count_of(tables[USERS.table], 'user')} and "
+        f"{count_of(tables[ITEMS.table], 'item')}, {quarantined:,} quarantined{_in_words(reasons)}"
         + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
         + "".join(
-            f", {lines:,} lines of titles unreadable" for lines in unreadable.values() if lines
+            f", {count_of(lines, 'line')} of titles unreadable"
+            for lines in unreadable.values()
+            if lines
         ),
         tables,
         {
@@ -178,17 +182,17 @@ def _check_counts(
     rows = kept + quarantined
     if quarantined != sum(reasons.values()):
         raise InputDataError(
-            f"{sum(reasons.values()):,} rows are unusable but {quarantined:,} were set aside: did "
+            f"unusable: {count_of(sum(reasons.values()), 'row')}; set aside: {quarantined:,}: did "
             "the input change while it was read?"
         )
     if kept == 0 and reasons.keys() == {DUPLICATE}:
         raise InputDataError(
-            f"each of the {rows:,} ratings is given more than once, and input.duplicates "
+            f"each of the {count_of(rows, 'rating')} is given more than once, and input.duplicates "
             f"{settings.duplicates!r} lets none of them count; the rows are in {where}"
         )
     if kept == 0:
         raise InputDataError(
-            f"none of the {rows:,} rows is a rating{_in_words(reasons)}: is input.format "
+            f"none of the {count_of(rows, 'row')} is a rating{_in_words(reasons)}: is input.format "
             f"{settings.format!r} right? The rows are in {where}"
         )
     # a rating given twice is not a broken feed

@@ -25,6 +25,7 @@ from spark_rank.data.workers import by_workers
 from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_pieces import PACKED
+from spark_rank.wording import count_of
 
 # writes a table under a name and returns what is written
 Keep = Callable[[DataFrame, str], DataFrame]
@@ -146,7 +147,7 @@ def _left_over(
     unknown = {file for file, _ in before} - sources.keys()
     if unknown:
         raise InputDataError(
-            f"{len(unknown):,} of {len(files):,} files were read under other names than they were "
+            f"{len(unknown):,} of {count_of(len(files), 'file')} read under another name than "
             "listed: did the input change while it was read?"
         )
     rows = [

@@ -25,6 +25,7 @@ from spark_rank.stages.feature_tables import (
     publish_files,
     squared_radius,
 )
+from spark_rank.wording import count_of
 
 
 def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -51,8 +52,9 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     rows = run.write(ITEM_FEATURES, feature_table(spark, found.matrix, offsets))
     files = publish_files(run, found.matrix, offsets, found.prior)
     return StageResult(
-        f"{rows:,} items × {settings.rank} factors from {found.n_ratings:,} training ratings of "
-        f"{found.n_users:,} users, noise {found.noise:.3f}",
+        f"{count_of(rows, 'item')} × {count_of(settings.rank, 'factor')} from "
+        f"{count_of(found.n_ratings, 'training rating')} of {count_of(found.n_users, 'user')}, "
+        f"noise {found.noise:.3f}",
         {ITEM_FEATURES.table: rows},
         {**file_facts(files, squared_radius(found.matrix)), **_factor_facts(found)},
     )
@@ -92,8 +94,8 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     names = ("users", "ratings", "noise", "spread")
     unknown = int(np.count_nonzero(~known))
     return StageResult(
-        f"{written:,} items × {matrix.shape[1]} factors kept from {earlier.run_id}, "
-        f"{unknown:,} items without: zeros",
+        f"{count_of(written, 'item')} × {count_of(matrix.shape[1], 'factor')} kept from "
+        f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
         {ITEM_FEATURES.table: written},
         {
             **facts,

@@ -15,6 +15,7 @@ from spark_rank.features.files import FeatureFiles
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.stages.feature_tables import file_facts, publish_files
+from spark_rank.wording import count_of
 
 
 def offset_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -23,7 +24,9 @@ def offset_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     rows = write_offsets(run, offsets)
     files = publish_offsets(run, offsets.orderBy("item").toArrow())
     return StageResult(
-        f"{rows:,} items, the offset alone", {ITEM_FEATURES.table: rows}, file_facts(files, 0.0)
+        f"{count_of(rows, 'item')}, the offset alone",
+        {ITEM_FEATURES.table: rows},
+        file_facts(files, 0.0),
     )
 
 

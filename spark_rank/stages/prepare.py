@@ -23,6 +23,7 @@ from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.engine.tables_of_workers import worker_tables
 from spark_rank.errors import InputDataError
+from spark_rank.wording import count_of
 
 # workers get ratings by the ten thousands, packed users by their bytes; and there are enough
 # tasks to keep all cores to the end
@@ -60,7 +61,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     counted = run.write(ITEM_COUNTS, item_counts(of_tasks, items))
     sizes = all_sizes(stored_summaries(run.files, [run.draft_path(BLOCKS.table)]))
     return StageResult(
-        f"{written:,} users: {sizes['train_ratings']:,} ratings to learn from, "
+        f"{count_of(written, 'user')}: {count_of(sizes['train_ratings'], 'rating')} to learn from, "
         f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
         {BLOCKS.table: written, ITEM_COUNTS.table: counted},
         {
@@ -86,8 +87,8 @@ def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
     missing = profile["without_time"]
     if goes_by_time(settings) and missing:
         raise InputDataError(
-            f"prepare.split {settings.split!r} goes by time, but {missing:,} of "
-            f"{profile['ratings']:,} ratings have none: give the column of the time "
+            f"prepare.split {settings.split!r} goes by time, but there are ratings without "
+            f"one, {missing:,} of {profile['ratings']:,}: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
 
@@ -100,8 +101,9 @@ def _in_words(settings: PrepareConfig, steps: Sequence[FilterStep]) -> str:
     passed = f" in {rounds} rounds" if rounds > 1 else ""
     unsettled = "" if settled(steps) or settings.filter_rounds == 1 else ", not settled"
     return (
-        f"; filters kept {after.ratings:,} of {before.ratings:,} ratings, {after.users:,} of "
-        f"{before.users:,} users, {after.items:,} of {before.items:,} items{passed}{unsettled}"
+        f"; filters kept {after.ratings:,} of {count_of(before.ratings, 'rating')}, "
+        f"{after.users:,} of {count_of(before.users, 'user')}, "
+        f"{after.items:,} of {count_of(before.items, 'item')}{passed}{unsettled}"
     )
 
 

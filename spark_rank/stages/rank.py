@@ -20,6 +20,7 @@ from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import members_of, model_files, model_labels
 from spark_rank.stages.training import recorded_training
+from spark_rank.wording import count_of
 
 _REMEDY = (
     ": bagging and voted store them, bpm with keep_members, in `spark-rank ensemble` for every user"
@@ -40,7 +41,8 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     rows = run.write(RANKINGS, worker_table(pieces, ranked, RANKINGS))
     facts = _facts(run.written(RANKINGS))
     return StageResult(
-        f"{rows:,} users, {facts['calls']:,} questions for {facts['items']:,} items",
+        f"{count_of(rows, 'user')}, {count_of(facts['calls'], 'question')} for "
+        f"{count_of(facts['items'], 'item')}",
         {RANKINGS.table: rows},
         {"learners": asked, **facts},
         rows,

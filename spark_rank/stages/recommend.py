@@ -42,6 +42,7 @@ from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
 from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
+from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
 _LINEAR = ("mprank", "svrank", "ranksvm", "widrow_hoff")
@@ -88,8 +89,8 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
     found = _facts(summaries)
     return StageResult(
-        f"{found['users']:,} users, {rows:,} places in lists by {label}, from {candidates:,} of "
-        f"{len(items):,} items",
+        f"{count_of(found['users'], 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
+        f"{candidates:,} of {count_of(len(items), 'item')}",
         {RECOMMENDATIONS.table: rows},
         {"learner": label, "candidates": candidates, **found},
         found["users"],

@@ -19,6 +19,7 @@ from spark_rank.events import emit, process_log
 from spark_rank.report.experiments import Outcome, failed_outcome, reproduction_page
 from spark_rank.stages import experiment, experiment_report
 from spark_rank.stages.report import write_page
+from spark_rank.wording import count_of
 
 FILE = "reproduce/report.html"
 
@@ -47,8 +48,8 @@ def reproduce_with(spark: SparkSession, configs: Sequence[Config]) -> str:
     write_page(reproduction_page(outcomes), path, run.files)
     if exit_codes:
         raise ExperimentsFailedError(
-            f"{len(exit_codes)} of {len(configs)} experiments failed, and the same command tries "
-            f"them again; {path.removeprefix('file:')} shows the others",
+            f"{len(exit_codes)} of {count_of(len(configs), 'experiment')} failed, and the same "
+            f"command tries them again; {path.removeprefix('file:')} shows the others",
             exit_codes[0],
         )
     return path

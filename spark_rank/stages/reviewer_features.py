@@ -25,6 +25,7 @@ from spark_rank.stages.feature_tables import (
 )
 from spark_rank.stages.offset_features import publish_offsets, shrunken_offsets, write_offsets
 from spark_rank.stages.training import rating_limits
+from spark_rank.wording import count_of
 
 
 def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -41,7 +42,7 @@ def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     rows = run.write(ITEM_FEATURES, feature_table(spark, panel.matrix, offsets))
     files = publish_files(run, panel.matrix, offsets)
     return StageResult(
-        f"{rows:,} items × {members:,} reference reviewers",
+        f"{count_of(rows, 'item')} × {count_of(members, 'reference reviewer')}",
         {PANEL.table: members, ITEM_FEATURES.table: rows},
         file_facts(files, squared_radius(panel.matrix)),
     )
@@ -69,7 +70,7 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
     }
     files = publish_offsets(run, offsets.orderBy("item").toArrow(), pool)
     return StageResult(
-        f"{_drawn(collected)}: {len(pool.ratings):,} ratings",
+        f"{_drawn(collected)}: {count_of(len(pool.ratings), 'rating')}",
         tables,
         # every feature is at most the greatest value: no user's items are farther out
         {
@@ -89,8 +90,9 @@ def _middle(run: Run) -> float:
 def _check_group(settings: FeaturesConfig, collected: CollectedPool) -> None:
     if collected.group_size < 2:
         raise InputDataError(
-            f"features: {collected.group_size} users have from {settings.reference_min or 1} to "
-            f"{settings.reference_max or 'any number of'} ratings, which is too few to draw "
+            f"features: {count_of(collected.group_size, 'user')} with "
+            f"{settings.reference_min or 1} to "
+            f"{settings.reference_max or 'any number of'} ratings: too few to draw "
             "reviewers from: change features.reference_min or features.reference_max"
         )
 
@@ -98,10 +100,10 @@ def _check_group(settings: FeaturesConfig, collected: CollectedPool) -> None:
 def _drawn(collected: CollectedPool) -> str:
     pool, group = collected.pool, collected.group_size
     whole = "all" if len(pool.users) == group else f"{len(pool.users):,}"
-    of_group = f"{whole} of {group:,} users"
+    of_group = f"{whole} of {count_of(group, 'user')}"
     if pool.size > len(pool.users):
         return f"reviewers are {of_group}, for features.reference_size is {pool.size:,}"
-    return f"{pool.size:,} reviewers for every user, drawn from {of_group}"
+    return f"{count_of(pool.size, 'reviewer')} for every user, drawn from {of_group}"
 
 
 def _pool_table(spark: SparkSession, collected: CollectedPool) -> DataFrame:

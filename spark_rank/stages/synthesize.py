@@ -15,6 +15,7 @@ from spark_rank.data.workers import by_workers
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.wording import count_of
 
 _SCHEMA = "user string, item string, rating double, timestamp bigint"
 # enough users per task to be worth its start
@@ -33,7 +34,8 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings = config.synthesize
     if settings.path is None and settings.format == "parquet":
         rows = run.write(SYNTHETIC, ratings)
-        return StageResult(f"{rows:,} ratings of {settings.users:,} users", {"synthetic": rows})
+        words = f"{count_of(rows, 'rating')} of {count_of(settings.users, 'user')}"
+        return StageResult(words, {"synthetic": rows})
     path = synthetic_path(config, run)
     if settings.path is not None and run.files.exists(path) and not _unfinished(run, path):
         raise ConfigError(
@@ -41,7 +43,7 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
         )
     inside = settings.path is None
     _write(ratings, settings.format, run.draft_path(SYNTHETIC.table) if inside else path)
-    return StageResult(f"{settings.users:,} users in {path}", facts={"path": path})
+    return StageResult(f"{count_of(settings.users, 'user')} in {path}", facts={"path": path})
 
 
 def synthetic_path(config: Config, run: Run) -> str:

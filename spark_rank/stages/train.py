@@ -33,6 +33,7 @@ from spark_rank.stages.training import (
     specs_of,
     target_blocks,
 )
+from spark_rank.wording import count_of
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -122,9 +123,10 @@ def check_failures(settings: TrainConfig, counts: dict[str, dict[str, int]], whe
         failed = sum(n for status, n in by_status.items() if status.startswith(FAILED))
         if failed > settings.max_failed_share * users:
             raise TooManyFailuresError(
-                f"{learner}: {failed:,} of {users:,} users failed ({status_in_words(by_status)}), "
-                f"more than train.max_failed_share {settings.max_failed_share:g} allows; the "
-                f"columns `reason` and `detail` of the files below {where} say why"
+                f"{learner}: {failed:,} of {count_of(users, 'user')} failed "
+                f"({status_in_words(by_status)}), more than train.max_failed_share "
+                f"{settings.max_failed_share:g} allows; the columns `reason` and `detail` of "
+                f"the files below {where} say why"
             )
 
 

@@ -25,6 +25,7 @@ from spark_rank.engine.tuning import ERRORS_DDL, error_batches, grid_scores
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.learners.errors import LearnerError
 from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
+from spark_rank.wording import count_of
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -51,7 +52,7 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
                       for label, spec in zip(points, specs, strict=True))  # fmt: skip
     failures = errors.column("detail").drop_null().to_pylist()
     if failures:
-        words += f"; left out {len(failures):,} failures, the first: {failures[0]}"
+        words += f"; left out {count_of(len(failures), 'failure')}, the first: {failures[0]}"
     facts = {"chosen": points, "failures": len(failures)}
     return StageResult(words, {TUNING.table: written}, facts)
 

@@ -152,7 +152,7 @@ def test_the_page_has_all_of_it(several: bool) -> None:
         "2 of 3 published figures", "0 of 1 statements", "Missing data: Jester", "&lt;less&gt;",
         "Chosen on other users", "Deviations from the publication", "<h3>MSD</h3>",
         'scope="rowgroup"', "marked as worse", "seed", "numpy: 9.8.7", "units of work", "40 %",
-        "3 rows of generated that hold no rating were dropped", "1, 2, 3, 4, 5",
+        "Dropped: 3 rows of generated without a rating", "1, 2, 3, 4, 5",
     ):  # fmt: skip
         assert words in html
     assert ('<nav aria-label="Contents">' in html) == several

@@ -288,7 +288,7 @@ def test_a_group_without_users_is_an_error(
     spark: SparkSession, make_config: MakeConfig, two_runs: tuple[Run, Run]
 ) -> None:
     config = make_config("features={kind: reference, reference_min: 5000}")
-    words = "0 users have from 5000 to any number of ratings.*change features.reference_min"
+    words = "0 users with 5000 to any number of ratings: too few.*change features.reference_min"
     with pytest.raises(InputDataError, match=words) as caught:
         features(config, spark, two_runs[1])
     assert caught.value.exit_code == 3
