@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 import yaml
 
@@ -18,6 +20,8 @@ from spark_rank.config.schema import EnsembleLearnerConfig, FeatureKind
 from spark_rank.engine.session import DEFAULTS
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS
+from spark_rank.learners import MPRank
+from spark_rank.metrics import mean_squared_difference
 
 CONF = Path(__file__).parents[2] / "conf"
 SHOWN = (CONF / "default.yaml").read_text()
@@ -141,6 +145,31 @@ def test_letor_learns_from_given_vectors_alone(kind: str) -> None:
     sets = ["input.path=x", "input.format=letor", f"features.kind={kind}"]
     with pytest.raises(ConfigError, match=rf"features\.kind: '{kind}' has nothing to learn from"):
         load_config(None, sets)
+
+
+def test_with_genres_the_default_ends_better_than_a_constant(
+    data_file: Callable[[str], Path],
+) -> None:
+    """The same data with the hyper-parameters of factors end far behind the constant."""
+    ratings = np.loadtxt(data_file("ml-100k/u.data"), dtype=np.int64)[:, :3]
+    lines = data_file("ml-100k/u.item").read_text(encoding="latin-1").splitlines()
+    flags = np.array([line.split("|")[-19:] for line in lines], dtype=float)
+    spread = flags.std(axis=0)
+    features = (flags - flags.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    training = np.random.default_rng(0).random(len(ratings)) < 0.5
+    errors: dict[str, list[float]] = {"constant": [], "given": [], "factors": []}
+    for user in np.unique(ratings[:, 0]):
+        known, others = (ratings[(ratings[:, 0] == user) & part] for part in (training, ~training))
+        if len(known) < 3 or len(np.unique(others[:, 2])) < 2:
+            continue
+        y = others[:, 2].astype(float)
+        errors["constant"].append(mean_squared_difference(np.zeros(len(y)), y))
+        for kind in ("given", "factors"):
+            model = MPRank(**PARAMS[kind]).fit(features[known[:, 1] - 1], known[:, 2].astype(float))
+            scores = model.decision_function(features[others[:, 1] - 1])
+            errors[kind].append(mean_squared_difference(scores, y))
+    constant, given, factors = (float(np.mean(found)) for found in errors.values())
+    assert given < 0.99 * constant < 0.8 * factors
 
 
 def test_shipped_configurations_name_their_hyper_parameters() -> None:
