@@ -110,10 +110,11 @@ def _check_input(config: Config, source: str) -> None:
         raise ConfigError(
             f"{source}: input.rating_min: {low:g} must be below input.rating_max {high:g}"
         )
-    if len(settings.separator) != 1:
+    separator = settings.separator
+    if separator is not None and separator != "::" and len(separator) != 1:
         raise ConfigError(
-            f"{source}: input.delimiter: {visible(settings.delimiter, 60)!r} must be a single "
-            "character"
+            f"{source}: input.delimiter: {visible(separator, 60)!r} must be a single character, "
+            "or '::' (a tab is written \\t)"
         )
     for name in ("user", "item", "rating"):
         if name in settings.columns and settings.columns[name] is None:

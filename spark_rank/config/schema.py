@@ -11,6 +11,9 @@ FormatName = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "jester", "book-crossing",
     "eachmovie", "judgments", "letor", "csv", "parquet",
 ]  # fmt: skip
+# left out, or this word: the format is recognised from the files
+RECOGNISED = "auto"
+InputFormat = Literal["auto", FormatName]
 WrittenFormat = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "csv", "parquet"
 ]
@@ -33,13 +36,37 @@ class InputConfig:
     """Where the ratings come from."""
 
     path: str | None = setting(None, "file, directory or glob; null: the generated data set")
-    format: FormatName = setting("parquet", "how the ratings are written")
-    delimiter: str = setting(",", "csv: the field separator")
-    header: bool = setting(True, "csv: the first line of every file names the columns")
+    format: InputFormat | None = setting(
+        None, "how the ratings are written; null or auto: recognised from the first lines"
+    )
+    delimiter: str | None = setting(
+        None,
+        "csv: the field separator, a character (a blank stands for any run of blanks and tabs) or "
+        "::; null: recognised from the first lines",
+    )
+    header: bool | None = setting(
+        None,
+        "csv: whether the first line of every file names the columns; null: recognised from the "
+        "first lines",
+    )
     columns: dict[str, str | None] = setting(
         {},
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
-        "positions from 0 where csv has no header; a null timestamp is left out)",
+        "positions from 0 in csv; a null timestamp is left out)",
+    )
+    decimal: Literal[".", ","] | None = setting(
+        None,
+        "csv: the sign before the decimals of a rating; null: recognised from the first lines",
+    )
+    time_unit: Literal["s", "ms", "us", "ns"] | None = setting(
+        None,
+        "csv and parquet: the unit of times that are numbers since 1970; null: recognised by "
+        "their size",
+    )
+    day_first: bool | None = setting(
+        None,
+        "csv and parquet: whether 03/04/2020 is 3 April (true) or March 4 (false); null: dates "
+        "like 13/04/2020 decide, and without any the input is refused",
     )
     encoding: Literal["utf-8", "latin-1"] | None = setting(
         None, "how text is encoded; null: as is usual for the format"
@@ -82,9 +109,21 @@ class InputConfig:
     )
 
     @property
-    def separator(self) -> str:
-        """Return the field separator as a character; a tab may be written as backslash and t."""
+    def separator(self) -> str | None:
+        """Return the field separator; a tab may be written as backslash and t."""
         return "\t" if self.delimiter == "\\t" else self.delimiter
+
+    @property
+    def is_recognised(self) -> bool:
+        """Tell whether the format follows from the files, and not from the configuration."""
+        return self.format in (None, RECOGNISED)
+
+    @property
+    def known_format(self) -> str:
+        """Return the format, once it is known."""
+        if self.format is None or self.format == RECOGNISED:
+            raise ValueError("the format has not been recognised yet")
+        return self.format
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ def holds_text(kind: Any, key: str) -> bool:
             return False
     # the values of a dict and the entries of a list are read as YAML, then converted
     options = typing.get_args(kind) if typing.get_origin(kind) not in (dict, list) else ()
-    return kind is str or str in options or typing.get_origin(kind) is typing.Literal
+    kinds = (kind, *options)
+    return str in kinds or any(typing.get_origin(entry) is typing.Literal for entry in kinds)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

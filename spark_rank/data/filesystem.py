@@ -102,18 +102,26 @@ class Filesystem:
         finally:
             stream.close()
 
+    def unpacked_head(self, path: str, size: int) -> bytes:
+        """Return the first `size` bytes of what a file holds, unpacked as its name says."""
+        jpath, fs = self._resolve(path)
+        stream = fs.open(jpath)
+        try:
+            return _read(self._unpacked(jpath, stream), size)
+        except Py4JJavaError as error:
+            raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
+        finally:
+            stream.close()
+
     def first_lines(self, path: str, encoding: str, count: int) -> list[str]:
         """Return a text file's first lines that are not blank, `count` at most, unpacked."""
         jpath, fs = self._resolve(path)
-        codec = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(
-            self._conf
-        ).getCodec(jpath)
         try:
             stream = fs.open(jpath)
         except Py4JJavaError as error:
             raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         try:
-            unpacked = stream if codec is None else codec.createInputStream(stream)
+            unpacked = self._unpacked(jpath, stream)
             charset = self._jvm.java.nio.charset.Charset.forName(_CHARSETS[encoding])
             characters = self._jvm.java.io.InputStreamReader(unpacked, charset)
             lines = self._jvm.java.io.BufferedReader(characters)
@@ -220,6 +228,11 @@ class Filesystem:
         """Return the path with its file system and from the root, as any process can use it."""
         jpath, fs = self._resolve(path)
         return str(fs.makeQualified(jpath).toString())
+
+    def _unpacked(self, jpath: Any, stream: Any) -> Any:
+        codecs = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(self._conf)
+        codec = codecs.getCodec(jpath)
+        return stream if codec is None else codec.createInputStream(stream)
 
     def _resolve(self, path: str) -> tuple[Any, Any]:
         try:

@@ -45,7 +45,7 @@ def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
         (UNREADABLE_RATING, rating.isNull()),
         (NOT_FINITE, F.isnan(rating) | (F.abs(rating) == float("inf"))),
     ]
-    implicit = FORMATS[settings.format].implicit
+    implicit = FORMATS[settings.known_format].implicit
     if implicit is not None and not settings.keep_implicit:
         rules.append((IMPLICIT, rating == implicit))
     rules.append(
@@ -66,7 +66,7 @@ def allowed_ratings(settings: InputConfig) -> tuple[tuple[float, ...], float, fl
 
     What is configured replaces what the format knows of itself.
     """
-    known = FORMATS[settings.format]
+    known = FORMATS[settings.known_format]
     low, high = settings.rating_min, settings.rating_max
     levels = tuple(settings.levels)
     if not levels and low is None and high is None:

@@ -44,7 +44,7 @@ def known_scale(settings: InputConfig) -> KnownScale:
     Configured bounds say where the scale ends, but not which levels it has.
     """
     levels, low, high = allowed_ratings(settings)
-    known = FORMATS[settings.format]
+    known = FORMATS[settings.known_format]
     coarse = () if settings.levels or not levels else known.coarse_levels
     ends = [_as_stored([end])[0] if math.isfinite(end) else None for end in (low, high)]
     return KnownScale(

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_rank.data.filesystem import FileInfo, Filesystem
+from spark_rank.data.filesystem import Filesystem
+from spark_rank.data.parquet_footer import column_statistics, read_footer
 from spark_rank.engine.inventory import READERS
 from spark_rank.engine.worker_files import SUMMARY_KEY
-
-# most footers are smaller; behind them stand their length and four bytes of Parquet's own
-_FOOTER = 1 << 14
-_BEHIND = 8
 
 
 def stored_rows(files: Filesystem, folders: Iterable[str]) -> int:
@@ -28,7 +24,7 @@ def stored_range(files: Filesystem, folder: str, column: str) -> tuple[float, fl
         (float(statistics.min), float(statistics.max))
         for footer in _footers(files, [folder])
         for group in range(footer.num_row_groups)
-        for statistics in [_statistics(footer.row_group(group), column)]
+        for statistics in [column_statistics(footer.row_group(group), column)]
         if statistics is not None and statistics.has_min_max
     ]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
@@ -44,17 +40,3 @@ def _footers(files: Filesystem, folders: Iterable[str]) -> list[pq.FileMetaData]
     found = [info for folder in folders for info in files.below(folder)]
     with ThreadPoolExecutor(READERS) as readers:
         return list(readers.map(lambda info: read_footer(files, info), found))
-
-
-def read_footer(files: Filesystem, info: FileInfo) -> pq.FileMetaData:
-    """Return a file's footer, from its last bytes alone."""
-    end = files.tail(info, _FOOTER)
-    needed = int.from_bytes(end[-_BEHIND:-4], "little") + _BEHIND
-    if needed > len(end):
-        end = files.tail(info, needed)
-    return pq.read_metadata(pa.BufferReader(end))
-
-
-def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None:
-    chunks = (group.column(place) for place in range(group.num_columns))
-    return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)

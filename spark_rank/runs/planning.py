@@ -96,7 +96,10 @@ def _of_input(config: Config, catalogue: Catalogue) -> Sizes | None:
     size = sum(info.size for info in found)
     if not size:
         return None
-    return of_input(size, [info.path for info in found], config.input.format)
+    names = [info.path for info in found]
+    usual = "parquet" if names[0].endswith(".parquet") else "csv"
+    kind = usual if config.input.is_recognised else config.input.known_format
+    return of_input(size, names, kind)
 
 
 def _layout(config: Config, cores: int, offer: Offer, sizes: Sizes) -> Layout:

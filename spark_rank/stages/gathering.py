@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.config import InputConfig
 from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
+from spark_rank.data.formats.parquet import PARQUET_SETTINGS
 from spark_rank.data.quality import with_reason
 from spark_rank.engine.session import runtime_setting
 from spark_rank.engine.store import Run
@@ -34,6 +35,7 @@ def scan_settings(spark: SparkSession) -> Iterator[None]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
         "spark.sql.parquet.columnarReaderBatchSize": "256",
+        **PARQUET_SETTINGS,
     }
     with ExitStack() as stack:
         for name, value in wanted.items():
@@ -77,7 +79,7 @@ def gather(found: list[FileInfo], settings: InputConfig, run: Run) -> Gathered:
     else:
         reading = read_ratings(run.spark, files, settings)
     judged = with_reason(reading.rows, settings)
-    if FORMATS[settings.format].has_features:
+    if FORMATS[settings.known_format].has_features:
         judged = keep(judged, "judged")
     pieces = keep(cut(judged, buckets), "pieces")
     if plain is not None:

@@ -7,13 +7,21 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rank import events
 from spark_rank.config import Config, InputConfig
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.lines import with_line
-from spark_rank.data.quality import DUPLICATE, IMPLICIT, with_reason
+from spark_rank.data.quality import (
+    DUPLICATE,
+    IMPLICIT,
+    IMPOSSIBLE_TIMESTAMP,
+    UNREADABLE_RATING,
+    UNREADABLE_TIMESTAMP,
+    with_reason,
+)
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.engine.stage import Stage, StageResult
@@ -28,18 +36,23 @@ from spark_rank.stages.ingest_duplicates import (
 )
 from spark_rank.stages.ingest_extras import find_titles, write_given_features, write_titles
 from spark_rank.stages.ingest_inputs import (
-    check_readable,
     input_files,
     input_fingerprint,
     known_numbers,
 )
 from spark_rank.stages.ingest_pieces import Pieces, counts_by_reason
+from spark_rank.stages.ingest_recognition import recognise_input
 from spark_rank.wording import count_of
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
 # the ids of so many ratings are numbered by the driver
 _FEW_RATINGS = 200_000
+_SAID_BY = {
+    UNREADABLE_RATING: "input.decimal",
+    UNREADABLE_TIMESTAMP: "input.day_first",
+    IMPOSSIBLE_TIMESTAMP: "input.time_unit",
+}
 
 
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
@@ -47,9 +60,10 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
     Every input row ends in `ratings` or in `quarantine`, or is counted as implicit.
     """
-    settings = _effective_input(config)
     found = input_files(config, run)
-    check_readable(found, settings, run)
+    settings, reading = recognise_input(found, _effective_input(config), run.files)
+    if config.input.path is not None:
+        events.emit("recognised", reading, stage="ingest")
     named = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
         gathered = gather(found, settings, run)
@@ -77,7 +91,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     as_stored = given.select(F.col("rating").cast("float"))
     levels, scale = find_scale(as_stored, settings.cuts, known_scale(settings))
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
-    if FORMATS[settings.format].has_features and judged is not None:
+    if FORMATS[settings.known_format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
     titles, unreadable = write_titles(named, run)
     tables |= titles
@@ -100,6 +114,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "quarantined_by_reason": reasons,
             "dropped_by_reason": dropped,
             "rating_scale": scale,
+            "read_as": reading,
             **unreadable,
         },
     )
@@ -112,6 +127,10 @@ def _effective_input(config: Config) -> InputConfig:
     made = config.synthesize
     return replace(
         InputConfig(format=made.format, levels=[float(i + 1) for i in range(made.levels)]),
+        delimiter=",",
+        header=True,
+        decimal=".",
+        time_unit="s",
         duplicates=config.input.duplicates,
         cuts=config.input.cuts,
         dictionaries_from=kept,
@@ -194,6 +213,7 @@ def _check_counts(
         raise InputDataError(
             f"none of the {count_of(rows, 'row')} is a rating{_in_words(reasons)}: is input.format "
             f"{settings.format!r} right? The rows are in {where}"
+            f"{_settings_to_try(settings, reasons)}"
         )
     # a rating given twice is not a broken feed
     unusable = quarantined - reasons.get(DUPLICATE, 0)
@@ -201,8 +221,16 @@ def _check_counts(
         raise InputDataError(
             f"{unusable:,} of {rows:,} rows are unusable{_in_words(reasons)}, more than "
             f"input.max_bad_share {settings.max_bad_share:g} allows: mend the input or raise the "
-            f"share; the rows are in {where}"
+            f"share; the rows are in {where}{_settings_to_try(settings, reasons)}"
         )
+
+
+def _settings_to_try(settings: InputConfig, reasons: dict[str, int]) -> str:
+    """Return the settings that say how a table writes what could not be read."""
+    if settings.format not in ("csv", "parquet", "movielens-csv"):
+        return ""
+    keys = [key for reason, key in _SAID_BY.items() if reason in reasons]
+    return f"; how they are written, {' and '.join(keys)} can say" if keys else ""
 
 
 def _in_words(reasons: dict[str, int]) -> str:

@@ -6,17 +6,14 @@ import re
 
 from pyspark.sql import DataFrame
 
-from spark_rank.config import Config, InputConfig
+from spark_rank.config import Config
 from spark_rank.data.contracts import Contract
 from spark_rank.data.filesystem import FileInfo
-from spark_rank.data.formats import FORMATS
-from spark_rank.data.formats.detection import check_format
 from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.errors import ConfigError
 from spark_rank.stages.synthesize import synthetic_path
 
 _RUN_ROOT = re.compile(r"(.*)/runs/run_id=([^/]+)/?")
-_SAMPLE = 5
 
 
 def input_files(config: Config, run: Run) -> list[FileInfo]:
@@ -42,25 +39,6 @@ def files_of(key: str, path: str, run: Run) -> list[FileInfo]:
             "(a relative one starts where the command runs)"
         )
     return found
-
-
-def check_readable(files: list[FileInfo], settings: InputConfig, run: Run) -> None:
-    """Refuse what a look at sizes and first lines shows to be no input, before any job starts."""
-    filled = [info for info in files if info.size > 0]
-    if not filled:
-        raise InputDataError(f"{settings.path}: is empty: there is no rating to learn from")
-    first = filled[0].path
-    if settings.format != "parquet":
-        encoding = settings.encoding or FORMATS[settings.format].encoding
-        check_format(first, run.files.first_lines(first, encoding, _SAMPLE), settings)
-        return
-    for info in files:
-        if run.files.head(info.path, 4) != b"PAR1":
-            lines = run.files.first_lines(info.path, "latin-1", _SAMPLE)
-            check_format(info.path, lines, settings)
-            raise InputDataError(
-                f"{info.path}: is not a Parquet file: is input.format 'parquet' right?"
-            )
 
 
 def known_numbers(config: Config, contract: Contract, run: Run) -> DataFrame | None:

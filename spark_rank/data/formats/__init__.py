@@ -82,4 +82,4 @@ FORMATS: dict[str, Format] = {
 
 def read_ratings(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Return the parsed rows of `files`; blank lines are not rows."""
-    return FORMATS[settings.format].read(spark, files, settings)
+    return FORMATS[settings.known_format].read(spark, files, settings)

@@ -6,23 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
-from spark_rank.config.values import suggestion
+from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.formats.base import Reading
+from spark_rank.data.formats.columns import choose_columns, named_roles
+from spark_rank.data.formats.dialect import BLANKS, split_cells
 from spark_rank.data.formats.lines import BOM, first_lines, not_blank, read_lines, split_starts
-from spark_rank.data.formats.values import split_cells, typed
-from spark_rank.errors import ConfigError, InputDataError
-
-# what users call the four columns when the configuration does not say
-USUAL_NAMES = {
-    "user": ("user", "user_id", "userid", "customer", "customer_id"),
-    "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product_id"),
-    "rating": ("rating", "score", "stars", "value"),
-    "timestamp": ("timestamp", "time", "ts", "unix_time"),
-}
+from spark_rank.data.formats.samples import read_samples
+from spark_rank.data.formats.table_settings import complete_table, is_complete
+from spark_rank.data.formats.values import read_number, read_times, typed
+from spark_rank.errors import InputDataError
 
 
 def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
@@ -31,6 +27,8 @@ def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -
     Files whose headers differ are read each by its own; files without any line are passed over.
     """
     encoding = settings.encoding or "utf-8"
+    if not is_complete(settings):
+        settings = complete_table(read_samples(Filesystem(spark), files, encoding), settings)
     heads = first_lines(spark, files, encoding)
     if not heads:
         raise InputDataError(f"{files[0]}: holds no line but blank ones: there is nothing to read")
@@ -38,6 +36,8 @@ def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -
     for file, line in heads.items():
         # without headers all files are of one kind
         groups.setdefault(line if settings.header else "", []).append(file)
+    if not settings.header:
+        _check_no_header(heads, settings)
     readings = []
     for group in groups.values():
         lines = read_lines(spark, group, encoding)
@@ -46,23 +46,27 @@ def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -
     return reduce(_union, readings)
 
 
+def as_movielens_csv(settings: InputConfig) -> InputConfig:
+    """Return the settings of ``userId,movieId,rating,timestamp`` with that header."""
+    return replace(settings, delimiter=",", header=True, columns={}, decimal=".")
+
+
 def read_movielens_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read ``userId,movieId,rating,timestamp`` with that header."""
-    return read_csv(spark, files, replace(settings, delimiter=",", header=True, columns={}))
+    return read_csv(spark, files, as_movielens_csv(settings))
 
 
 def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> DataFrame:
     """Parse lines of files that begin with the same line: a header, where there is one."""
+    assert settings.separator is not None
+    assert settings.time_unit is not None
     cells = split_cells(first, settings.separator)
-    body = not_blank(lines)
+    body, text = not_blank(lines), F.col("raw")
     if settings.header:
         body = body.where(F.ltrim("raw", F.lit(BOM)) != first)
-        positions = {name: position for position, name in enumerate(map(str.strip, cells))}
     else:
-        positions = {str(position): position for position in range(len(cells))}
-    chosen = choose_columns(positions, settings, file)
-    if settings.header:
-        _check_names(chosen, cells, file)
+        text = F.ltrim("raw", F.lit(BOM))
+    places = choose_columns([cell.strip() for cell in cells], settings, file)
     schema = ", ".join([f"c{i} string" for i in range(len(cells))] + ["unparsed string"])
     options = {
         "sep": settings.separator,
@@ -70,49 +74,48 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": "unparsed",
     }
-    parsed = body.withColumn("fields", F.from_csv("raw", schema, options))
-    parts = {name: F.col(f"fields.c{positions[column]}") for name, column in chosen.items()}
+    line = _single_blanks(text) if settings.separator == BLANKS else text
+    parsed = body.withColumn("fields", F.from_csv(line, schema, options))
+    parts = {name: F.col(f"fields.c{place}") for name, place in places.items()}
     # a record over several lines is not read: each of its lines has an odd number of quotes
     whole = F.length(F.regexp_replace("raw", '[^"]', "")) % 2 == 0
-    return typed(parsed, parts, fields_ok=F.col("fields.unparsed").isNull() & whole)
+    return typed(
+        parsed,
+        parts,
+        F.col("fields.unparsed").isNull() & whole,
+        read_times(parts["timestamp"], settings.time_unit, settings.day_first)
+        if "timestamp" in parts
+        else None,
+        rating=read_number(parts["rating"], settings.decimal or "."),
+    )
 
 
-def _check_names(chosen: dict[str, str], cells: Sequence[str], file: str) -> None:
-    names = [cell.strip() for cell in cells]
-    for name, column in chosen.items():
-        if names.count(column) > 1:
-            raise ConfigError(
-                f"input.columns.{name}: {file} has two columns {column!r} and nothing tells which "
-                "is meant: rename one"
-            )
+def _single_blanks(text: Column) -> Column:
+    """Put a single blank for every run of blanks and tabs that is not inside quotes."""
+    parts = F.split(F.trim(text, F.lit(" \t")), '"')
+    single = F.transform(
+        parts,
+        lambda part, i: F.when(i % 2 == 1, part).otherwise(F.regexp_replace(part, "[ \t]+", " ")),
+    )
+    return F.array_join(single, '"')
+
+
+def _check_no_header(heads: dict[str, str], settings: InputConfig) -> None:
+    """Refuse files that begin with names among others that do not: a few only were looked at."""
+    assert settings.separator is not None
+    named = [
+        file
+        for file, line in heads.items()
+        if len(named_roles(split_cells(line, settings.separator), {})) > 1
+    ]
+    if 0 < len(named) < len(heads):
+        raise InputDataError(
+            f"{named[0]} begins with a header and other files do not: give all files one or none, "
+            "or name files of one kind with input.path"
+        )
 
 
 def _union(one: Reading, other: Reading) -> Reading:
     assert one.starts is not None
     assert other.starts is not None
     return Reading(one.rows.unionByName(other.rows), one.starts.unionByName(other.starts))
-
-
-def choose_columns(positions: dict[str, int], settings: InputConfig, file: str) -> dict[str, str]:
-    """Return which input column is user, item, rating and (where there is one) timestamp."""
-    chosen = {}
-    for name, usual in USUAL_NAMES.items():
-        if name in settings.columns:
-            wanted = settings.columns[name]
-            if wanted is None:
-                continue
-            if wanted not in positions:
-                hint = suggestion(wanted, positions)
-                raise ConfigError(f"input.columns.{name}: {file} has no column {wanted!r} ({hint})")
-            chosen[name] = wanted
-            continue
-        by_position = str(list(USUAL_NAMES).index(name)) if not settings.header else None
-        found = [c for c in positions if c.lower() in usual or c == by_position]
-        if found:
-            chosen[name] = found[0]
-        elif name != "timestamp":
-            raise ConfigError(
-                f"input.columns.{name}: cannot tell which column of {file} holds the {name}: name "
-                f"one of {', '.join(positions) or '(there are no columns)'}"
-            )
-    return chosen

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.data.formats.notation import UNITS, TimeUnit
+
 _NUMBER = r"(?i)^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)$"
 _DAY = 86_400
 _BLANKS = " \t\u00a0"
+_YEAR_FIRST = r"^(\s*)([0-9]{4})[/.]([0-9]{1,2})[/.]([0-9]{1,2})(?=[ T]|$)"
+_TO_ISO = "$1$2-$3-$4"
+_YEAR_LAST = r"^(\s*)([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?=[ T]|$)"
 # Spark would put a time of day alone on the day that it is read, and a month on its first day
 _BEGINS_WITH_DAY = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T]|$)"
 
@@ -21,12 +24,14 @@ def typed(
     parts: Mapping[str, Column],
     fields_ok: Column,
     seconds: Column | None = None,
+    rating: Column | None = None,
     **further: Column,
 ) -> DataFrame:
     """Return the parsed rows that `spark_rank.data.quality` judges.
 
     `parts` are the texts of user, item, rating and (where there is one) timestamp; `seconds` is
-    the time read from that text, by default `read_seconds` of it.
+    the time read from that text, by default `read_seconds` of it, and `rating` the number, by
+    default `read_number`.
     """
     timestamp = parts.get("timestamp", F.lit(None).cast("string"))
     time = read_seconds(timestamp) if seconds is None else seconds
@@ -39,7 +44,7 @@ def typed(
         fields_ok.alias("fields_ok"),
         read_identifier(parts["user"]).alias("user_id"),
         read_identifier(parts["item"]).alias("item_id"),
-        read_number(parts["rating"]).alias("rating"),
+        (read_number(parts["rating"]) if rating is None else rating).alias("rating"),
         time.alias("timestamp"),
         (timestamp.isNull() | time.isNotNull() | (F.trim(timestamp) == "")).alias("timestamp_ok"),
         *[column.alias(name) for name, column in further.items()],
@@ -52,8 +57,11 @@ def read_identifier(text: Column) -> Column:
     return F.when(F.ltrim(text, F.lit(_BLANKS)) != "", text)
 
 
-def read_number(text: Column) -> Column:
+def read_number(text: Column, decimal: str = ".") -> Column:
     """Return a double, null for what is no number (Java would also read ``5d`` and ``0x1p1``)."""
+    if decimal == ",":
+        # with a decimal comma a point is no sign of a number
+        text = F.when(~F.contains(text, F.lit(".")), F.replace(text, F.lit(","), F.lit(".")))
     # one digit, the rating of most files, needs neither a pattern nor a parser
     digit = F.ascii(text) - F.lit(ord("0"))
     trimmed = F.trim(text)
@@ -73,15 +81,27 @@ def read_seconds(text: Column) -> Column:
     )
 
 
+def read_times(text: Column, unit: TimeUnit, day_first: bool | None) -> Column:
+    """Return seconds since 1970 from a number in a unit, or from a date with or without a time.
+
+    A date that ends with its year is none unless `day_first` says what its first number is.
+    """
+    _, per_second = UNITS[unit]
+    if per_second == 1 and day_first is None:
+        return read_seconds(F.regexp_replace(text, _YEAR_FIRST, _TO_ISO))
+    ordered = F.regexp_replace(text, _YEAR_FIRST, _TO_ISO)
+    if day_first is not None:
+        # 3.4.2020 as 2020-4-3
+        turned = "$1$4-$3-$2" if day_first else "$1$4-$2-$3"
+        ordered = F.regexp_replace(ordered, _YEAR_LAST, turned)
+    trimmed = F.trim(text)
+    number = F.coalesce(trimmed.try_cast("bigint"), read_number(text).try_cast("bigint"))
+    # whole seconds, downwards: an integer division, for a double has no room for nanoseconds
+    whole = F.call_function("div", number - F.pmod(number, F.lit(per_second)), F.lit(per_second))
+    return F.when(number.isNotNull(), whole).otherwise(read_seconds(ordered))
+
+
 def read_day(text: Column) -> Column:
     """Return the seconds since 1970 at the begin of a day written YYYY-MM-DD, else null."""
     # Spark would take a year alone for its first of January
     return F.when(F.length(text) == 10, F.unix_date(text.try_cast("date")).cast("bigint") * _DAY)
-
-
-def split_cells(line: str, separator: str) -> list[str]:
-    """Return the cells of a line of delimited text; one that is no such line is a single cell."""
-    try:
-        return next(csv.reader(io.StringIO(line), delimiter=separator), [])
-    except csv.Error:  # a cell of more than 128 KB, or a quote that never ends
-        return [line]
