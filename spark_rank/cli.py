@@ -44,6 +44,10 @@ STAGES = {
     ),
     "rank": ("order each user's held-out items by a preference function", ("rank",)),
     "aggregate": ("find the order of the most rated items that users agree on", ("aggregate",)),
+    "refit": (
+        "learn features and models again from all ratings, for the lists",
+        ("refit", "recommend"),
+    ),
     "recommend": (
         "list each user's best and worst unseen items, with scores and predicted ranks",
         ("recommend",),
@@ -64,6 +68,7 @@ STAGES = {
             "evaluate",
             "rank",
             "aggregate",
+            "refit",
             "recommend",
         ),
     ),

@@ -95,7 +95,9 @@ class InputConfig:
         "their mean, or none; the others are quarantined",
     )
     dictionaries_from: str | None = setting(
-        None, "run id, or directory of a run, whose numbers of users and items are kept"
+        None,
+        "run id, or directory of a run, whose numbers of users and items are kept; latest: the "
+        "promoted run",
     )
     titles: str | None = setting(None, "file with the items' names; null: none")
     titles_format: TitleFormatName | None = setting(
@@ -213,8 +215,8 @@ class FeaturesConfig:
     )
     kept_from: str | None = setting(
         None,
-        "factors: run id whose factors are kept; an item it does not know gets zeros; null: they "
-        "are learned",
+        "factors: run id whose factors are kept; an item it does not know gets zeros; latest: the "
+        "promoted run; null: they are learned",
     )
     rank: int = setting(32, "factors: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
@@ -506,6 +508,17 @@ class AggregateConfig:
 
 
 @dataclass(frozen=True)
+class RefitConfig:
+    """Features and models from all ratings, which the lists are made by."""
+
+    in_pipeline: bool = setting(
+        True,
+        "learn features and the models of recommend.learner again from all ratings, before lists "
+        "are made; false: lists come from the training part",
+    )
+
+
+@dataclass(frozen=True)
 class RecommendConfig:
     """Every user's list of unseen items."""
 
@@ -526,7 +539,7 @@ class RecommendConfig:
         3, "how many of the worst, which not to watch; 0: none", at_least=0, at_most=1000
     )
     min_ratings: int = setting(
-        0, "least number of training ratings of an item in a list", at_least=0
+        0, "least number of ratings that the models know of an item in a list", at_least=0
     )
     include: list[str] = setting([], "ids of the only items there may be in a list; empty: all")
     include_from: str | None = setting(None, "file with more of them, an id a line")
@@ -564,12 +577,12 @@ class Config:
     previous: str | None = setting(
         None,
         "run id whose numbers of users and items are kept, and the models of users whose ratings "
-        "and features are still the same; null: everybody is learned",
+        "and features are still the same; latest: the promoted run; null: everybody is learned",
     )
     seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
     users_per_wave: int = setting(
         60_000,
-        "train and recommend save their work after about so many users (recommend of linear "
+        "train, refit and recommend save their work after about so many users (recommend of linear "
         "models after four times as many), and later go on from there; a wave has a bucket for "
         "every core at least",
         at_least=1,
@@ -584,6 +597,7 @@ class Config:
     evaluate: EvaluateConfig = setting(EvaluateConfig(), "metrics, intervals, bounds")
     rank: RankConfig = setting(RankConfig(), "rankings by preference")
     aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")
+    refit: RefitConfig = setting(RefitConfig(), "models from all ratings")
     recommend: RecommendConfig = setting(RecommendConfig(), "lists of unseen items")
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")

@@ -219,6 +219,12 @@ class Filesystem:
         source = self._jvm.org.apache.hadoop.fs.Path(local.resolve().as_uri())
         fs.copyFromLocalFile(False, True, source, jpath)
 
+    def download(self, path: str, local: Path) -> None:
+        """Copy a file to a local path."""
+        jpath, fs = self._resolve(path)
+        target = self._jvm.org.apache.hadoop.fs.Path(local.resolve().as_uri())
+        fs.copyToLocalFile(False, jpath, target, True)
+
     def delete(self, path: str) -> None:
         """Delete a file or a whole directory, if it is there."""
         jpath, fs = self._resolve(path)

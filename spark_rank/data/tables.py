@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spark_rank.data.contracts import Column, Contract
 
 
@@ -266,6 +268,16 @@ MODELS = Contract(
         Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
     ),
 )
+
+# what `refit` learns from all ratings, by the name of the measured table with the same columns
+FINAL_TABLES = {
+    contract.table: replace(
+        contract, table=f"final_{contract.table}", doc=f"from all ratings: {contract.doc}"
+    )
+    for contract in (PANEL, REVIEWER_RATINGS, ITEM_FEATURES, MODELS)
+}
+FINAL_ITEM_FEATURES = FINAL_TABLES[ITEM_FEATURES.table]
+FINAL_MODELS = FINAL_TABLES[MODELS.table]
 
 CHANGES = Contract(
     "changes",
@@ -587,7 +599,9 @@ RECOMMENDATIONS = Contract(
             "the score within the limits of the ratings, of learners of ranks the level's rating; "
             "null for learners of an order",
         ),
-        Column("item_ratings", "int", "number of the item's training ratings"),
+        Column(
+            "item_ratings", "int", "number of the item's ratings that the models were learned from"
+        ),
         Column(
             "source",
             "string",
@@ -695,6 +709,7 @@ TABLES = {
         BLOCKS, ITEM_COUNTS, PANEL, REVIEWER_RATINGS, ITEM_FEATURES, TUNING, CHANGES, MODELS,
         ENSEMBLE_MODELS, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
         METRICS, SUMMARY, COMPARISON, ROC, BOUNDS, RANKINGS, MAJORITIES, AGGREGATE,
-        RECOMMENDATIONS, THEOREMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS,
+        *FINAL_TABLES.values(), RECOMMENDATIONS, THEOREMS, EXPERIMENT_RESULTS,
+        EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS,
     )
 }  # fmt: skip

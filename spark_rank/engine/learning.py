@@ -38,7 +38,13 @@ from spark_rank.engine.isolation import (
 from spark_rank.engine.known import known_before
 from spark_rank.engine.model_batches import MODEL_SCHEMA, ModelBatches
 from spark_rank.engine.model_rows import model_columns
-from spark_rank.engine.problems import Problem, ProblemGroup, Users, problem_groups
+from spark_rank.engine.problems import (
+    Problem,
+    ProblemGroup,
+    Users,
+    problem_groups,
+    with_all_ratings,
+)
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.engine.selection import best_candidate
 from spark_rank.engine.specs import LearnerSpec, Params
@@ -63,7 +69,8 @@ _logged: set[tuple[str, str]] = set()
 class LearnJob:
     """What a worker needs to know: feature files, learners, panel members, limits.
 
-    With `isolated`, users who may end the interpreter are learned in processes of their own.
+    With `isolated`, users who may end the interpreter are learned in processes of their own; with
+    `all_ratings`, nothing is held out.
     """
 
     files: FeatureFiles
@@ -73,6 +80,7 @@ class LearnJob:
     margin: float
     limits: Limits
     isolated: bool = False
+    all_ratings: bool = False
 
 
 def learn_batches(
@@ -102,7 +110,8 @@ def learn_users(
     """
     give_up = partial(_given_up, job=job, schema=schema)
     isolated = is_asked_for(job.isolated)
-    for batch in batches:
+    for blocks in batches:
+        batch = with_all_ratings(blocks) if job.all_ratings else blocks
         if isolated:
             made = learn_isolated(batch, job.specs, learn, give_up)
         else:

@@ -39,6 +39,7 @@ class Asked:
     needs: tuple[str, ...] = ()
     view: bool = False
     follows_inputs: bool = False
+    follows: tuple[str, ...] = ()
 
     def fingerprint(self, upstream: Upstream) -> str:
         """Return what identifies the stage's result."""
@@ -47,7 +48,8 @@ class Asked:
 
     def made_fingerprint(self, upstream: Upstream) -> str | None:
         """Return the fingerprint that the stage will have; None if earlier stages may change it."""
-        if self.view or self.follows_inputs or None in upstream.values():
+        follows = self.follows_inputs or self.follows
+        if self.view or follows or None in upstream.values():
             return None
         return self.fingerprint(upstream)
 
@@ -115,9 +117,20 @@ def decide(asked: Asked, done: Record | None, upstream: Upstream, run_id: str) -
     ) and _same_upstream(done, upstream)  # fmt: skip
     # a stage that was skipped for lack of data has left nothing that a later run could contradict
     skipped = "skipped" in done["facts"]
-    if asked.view or skipped or (asked.follows_inputs and only_inputs):
+    if asked.view or skipped or (only_inputs and _follows(asked, done)):
         return Action.RENEW
     raise contradiction(asked, done, run_id)
+
+
+def _follows(asked: Asked, done: Record) -> bool:
+    """Tell whether a stage goes along with the inputs that have changed."""
+    if asked.follows_inputs or not asked.follows:
+        return asked.follows_inputs
+    others = [
+        {name: value for name, value in (inputs or {}).items() if name not in asked.follows}
+        for inputs in (done["inputs"], asked.inputs)
+    ]
+    return others[0] == others[1]
 
 
 def check_bystanders(planned: Sequence[Planned], others: Sequence[Asked], shelf: Shelf) -> None:

@@ -157,7 +157,7 @@ def _asked(stage: Stage, config: Config, run: Run) -> Asked:
 def _without_inputs(stage: Stage, config: Config) -> Asked:
     return Asked(
         stage.name, config.seed, plain(stage.settings(config)), None, stage.needs(config),
-        stage.view, stage.follows_inputs,
+        stage.view, stage.follows_inputs, stage.follows,
     )  # fmt: skip
 
 

@@ -32,8 +32,9 @@ class Stage:
     `settings` returns the part of the configuration that decides the stage's result, `inputs`
     what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
     what other stages left: it is made anew when that has changed. A stage that `follows_inputs` is
-    made anew when nothing but these has changed. `inputs` and `check` are asked before any stage of
-    the command has run; `check` raises what forbids a stage that is to be made.
+    made anew when nothing but these has changed; of inputs by name, one that `follows` some of
+    them. `inputs` and `check` are asked before any stage of the command has run; `check` raises
+    what forbids a stage that is to be made.
     """
 
     name: str
@@ -44,3 +45,4 @@ class Stage:
     check: Callable[[Config, Run], None] = lambda config, run: None
     view: bool = False
     follows_inputs: bool = False
+    follows: tuple[str, ...] = ()

@@ -49,6 +49,9 @@ class _Checked:
 class Run:
     """``<store>/runs/run_id=<id>/``: one directory per table, one record per finished stage."""
 
+    # whether models are learned from all ratings of a user, or from the training part
+    all_ratings = False
+
     def __init__(self, spark: SparkSession, store: str, run_id: str) -> None:
         self.spark = spark
         self.run_id = run_id
@@ -59,6 +62,10 @@ class Run:
         self.lease: Lease | None = None
         self._draft: Draft | None = None
         self._checked: dict[str, _Checked] = {}
+
+    def own(self, contract: Contract) -> Contract:
+        """Return the contract under which a table is written and read here."""
+        return contract
 
     def path(self, name: str) -> str:
         """Return where a published table or file of this run lives."""

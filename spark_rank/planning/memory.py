@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from spark_rank.config import Config
 from spark_rank.planning.rates import rate
 from spark_rank.planning.sizes import Sizes, training_share
-from spark_rank.planning.work import is_kernel, labels, moments, sampled, scoring, width
+from spark_rank.planning.work import (
+    is_kernel,
+    labels,
+    moments,
+    refit_config,
+    sampled,
+    scoring,
+    width,
+)
 
 _FLOAT, _DOUBLE = 4, 8
 # rows of one user's scores that are held at once, and of one batch
@@ -115,6 +123,14 @@ def _making_features(config: Config, sizes: Sizes) -> float:
     return held + sizes.items * moments(config) * rate("item moment")
 
 
+def _learning_again(config: Config, sizes: Sizes) -> float:
+    return _learning(refit_config(config), sizes)
+
+
+def _making_features_again(config: Config, sizes: Sizes) -> float:
+    return _making_features(refit_config(config), sizes)
+
+
 def _naming_items(config: Config, sizes: Sizes) -> float:
     return sizes.items * 200.0
 
@@ -122,6 +138,8 @@ def _naming_items(config: Config, sizes: Sizes) -> float:
 _WORKERS = {
     "synthesize": _generating, "ingest": _merging, "prepare": _merging, "tune": _learning,
     "train": _learning, "ensemble": _learning, "evaluate": _describing, "rank": _ranking,
-    "recommend": _listing,
+    "refit": _learning_again, "recommend": _listing,
 }  # fmt: skip
-_DRIVERS = {"features": _making_features, "recommend": _naming_items}
+_DRIVERS = {
+    "features": _making_features, "refit": _making_features_again, "recommend": _naming_items,
+}  # fmt: skip

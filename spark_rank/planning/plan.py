@@ -19,7 +19,7 @@ from spark_rank.planning.work import GIVEN_WIDTH, PLANNED, stage_work
 _USUAL_EXECUTOR_CORES = 4
 _LEAST_BUCKETS = 16
 # the stages that work on a bucket a task
-_BY_BUCKET = ("train", "rank", "recommend")
+_BY_BUCKET = ("train", "rank", "refit", "recommend")
 _TABLE = "table"
 
 
@@ -130,7 +130,7 @@ def expected_seconds(
 
 def _tasks(stage: str, layout: Layout) -> int:
     """Return how many tasks there are to share a stage's work."""
-    if stage == "train":  # two waves are under way at a time
+    if stage in ("train", "refit"):  # two waves are under way at a time
         return min(layout.buckets, 2 * -(-layout.buckets // layout.waves))
     if stage in _BY_BUCKET:
         return layout.buckets

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from spark_rank.config.schema import Config, LearnerConfig
+from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig
 from spark_rank.features.factor_model import most_users
 from spark_rank.learners import BASELINES
 from spark_rank.planning.rates import LEARNERS, LearnerCost, rate
@@ -191,6 +191,23 @@ def _recommend(config: Config, sizes: Sizes) -> Work:
     return Work(seconds)
 
 
+def refit_config(config: Config) -> Config:
+    """Return the configuration by which `refit` learns: one learner, nothing held out."""
+    nothing_held_out = PrepareConfig(train_share=1.0, buckets=config.prepare.buckets)
+    entry = scoring(config)
+    learners = [] if entry.learner in BASELINES else [entry]
+    training = replace(config.train, learners=learners)
+    return replace(config, prepare=nothing_held_out, train=training)
+
+
+def _refit(config: Config, sizes: Sizes) -> Work:
+    if training_share(config.prepare, sizes) == 1.0:
+        return Work()
+    again = refit_config(config)
+    features, models = _features(again, sizes), _train(again, sizes)
+    return Work(features.executors + models.executors, features.driver + models.driver)
+
+
 def scoring(config: Config) -> LearnerConfig:
     """Return the learner whose models make lists; the first where an ensemble does."""
     if config.recommend.learner in BASELINES:
@@ -210,6 +227,6 @@ def _ensemble(config: Config, sizes: Sizes) -> Work:
 _WORK = {
     "synthesize": _synthesize, "ingest": _ingest, "prepare": _prepare, "features": _features,
     "tune": _tune, "train": _train, "ensemble": _ensemble, "evaluate": _evaluate, "rank": _rank,
-    "aggregate": _aggregate, "recommend": _recommend,
+    "aggregate": _aggregate, "refit": _refit, "recommend": _recommend,
 }  # fmt: skip
 PLANNED = frozenset(_WORK)

@@ -22,9 +22,9 @@ def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
     if not facts["users"]:
         return Section(_TITLE, ["No user has an item that is unseen and may be in a list."])
     words = (
-        f"Lists for {count_of(facts['users'], 'user')} by {facts['learner']}, from "
-        f"{count_of(facts['candidates'], 'item')} that may be in one. Places by where "
-        "their scores come from: "
+        f"Lists for {count_of(facts['users'], 'user')} by {facts['learner']}, learned from "
+        f"{_learned_from(facts)}, of {count_of(facts['candidates'], 'item')} that may be in one. "
+        "Places by where their scores come from: "
         + ", ".join(f"{count:,} {source}" for source, count in facts["places"].items())
         + "."
     )
@@ -32,6 +32,10 @@ def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
     rows.sort(key=lambda row: (row["user_id"], _LISTS.index(row["list"]), row["position"]))
     table = Table(_HEADER, [_cells(row) for row in rows])
     return Section(_TITLE, [words, table])
+
+
+def _learned_from(facts: Mapping[str, Any]) -> str:
+    return "all ratings" if facts.get("all_ratings") else "the training part of the ratings"
 
 
 def _cells(row: Mapping[str, Any]) -> list[Cell]:

@@ -32,7 +32,8 @@ from spark_rank.runs.catalogue import DAMAGED, FOREIGN, Catalogue, Records
 # stages whose settings decide how long a stage takes, beside its own
 _DECIDING = {
     "tune": ("features",), "train": ("features",), "ensemble": ("features",),
-    "evaluate": ("train",), "rank": ("train",), "recommend": ("features", "train"),
+    "evaluate": ("train",), "rank": ("train",), "refit": ("features", "train"),
+    "recommend": ("features", "train"),
 }  # fmt: skip
 # another factor than this was no undisturbed run of the same work
 _CREDIBLE = 5.0

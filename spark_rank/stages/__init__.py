@@ -12,6 +12,7 @@ from spark_rank.stages import (
     prepare,
     rank,
     recommend,
+    refit,
     report,
     synthesize,
     theorems,
@@ -23,7 +24,7 @@ STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
     for module in (
         synthesize, ingest, prepare, features, tune, train, ensemble, evaluate, rank,
-        aggregate, recommend, theorems, experiment, report,
+        aggregate, refit, recommend, theorems, experiment, report,
     )
 }  # fmt: skip
 
@@ -43,4 +44,7 @@ def pipeline(config: Config) -> list[Stage]:
     # a document belongs to its query: no other query has left it unseen
     if not config.recommend.in_pipeline or config.input.format == "letor":
         left_out.add("recommend")
+    # what is learned again is for the lists
+    if not config.refit.in_pipeline or "recommend" in left_out:
+        left_out.add("refit")
     return [stage for name, stage in STAGES.items() if name not in left_out]

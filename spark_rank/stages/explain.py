@@ -18,6 +18,7 @@ from spark_rank.config.values import convert
 from spark_rank.data.contracts import Contract
 from spark_rank.data.tables import BLOCKS, ITEMS, PANEL, USERS
 from spark_rank.engine.explaining import Influences, Pulls
+from spark_rank.engine.final_run import as_refitted
 from spark_rank.engine.joining import MODELS_SCHEMA, scoring_models, with_models
 from spark_rank.engine.learning import APPROXIMATED, LEARNED
 from spark_rank.engine.recommending import (
@@ -74,7 +75,7 @@ class Case:
     """One user's rows of the tables, and the items' facts.
 
     `batch` is the user as a worker of the stage `recommend` gets it, `record` the model row as it
-    was trained.
+    was trained. Where there are models from all ratings, they are explained.
     """
 
     batch: pa.RecordBatch
@@ -210,6 +211,7 @@ def find(config: Config, run: Run, question: Question) -> Case:
     settings = replace(listed, learner=question.learner or listed.learner)
     key = "--learner" if question.learner else "recommend.learner"
     label = asked_learner(settings, run, key)
+    run = as_refitted(run, label)
     user = F.col("user_id") == question.user_id
     blocks = run.read(BLOCKS).where(user)
     block, record = blocks.head(), all_models(run).where(user & (F.col("learner") == label)).head()

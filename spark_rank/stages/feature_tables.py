@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.data.tables import PANEL
+from spark_rank.engine.final_run import FEATURE_FILES
 from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
-from spark_rank.features.files import FeatureFiles, write_files
+from spark_rank.features.files import FeatureFiles, distribute_local, write_files
 from spark_rank.features.pool import ReviewerPool
-
-FILES = "feature_files"
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -68,7 +67,8 @@ def publish_files(
             pool,
         )
         for file in files.all():
-            run.files.upload(Path(folder) / file.name, run.draft_path(f"{FILES}/{file.name}"))
+            draft = run.draft_path(f"{FEATURE_FILES}/{file.name}")
+            run.files.upload(Path(folder) / file.name, draft)
     return files
 
 
@@ -76,15 +76,34 @@ def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
     """Put the feature files of a run onto every node that works for it."""
     record = run.record("features") or {}
     files = FeatureFiles.from_record(record["facts"]["files"])
+    there = _on_the_nodes(spark)
     for file in files.all():
-        path = run.path(f"{FILES}/{file.name}")
+        path = run.path(f"{FEATURE_FILES}/{file.name}")
         if not run.files.exists(path):
             raise ContractError(
                 f"{path}: the manifest lists this feature file, but it is gone: delete the run's "
                 "manifest/features.json and start the same command again: it makes the file anew"
             )
-        spark.sparkContext.addFile(run.files.uri(path))
+        # Spark refuses the same name from another place, and a name holds the checksum
+        if file.name not in there:
+            spark.sparkContext.addFile(run.files.uri(path))
     return files
+
+
+def distribute_draft(spark: SparkSession, run: Run, files: FeatureFiles) -> None:
+    """Put feature files of the stage in progress onto every node; drafts do not stay."""
+    there = _on_the_nodes(spark)
+    wanted = [file for file in files.all() if file.name not in there]
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
+        for file in wanted:
+            draft = run.draft_path(f"{FEATURE_FILES}/{file.name}")
+            run.files.download(draft, Path(folder) / file.name)
+        distribute_local(spark, Path(folder), wanted)
+
+
+def _on_the_nodes(spark: SparkSession) -> set[str]:
+    """Return the names of the files that the session has put onto the nodes."""
+    return {uri.rsplit("/", 1)[-1] for uri in spark.sparkContext.listFiles}
 
 
 def file_facts(files: FeatureFiles, squared_radius: float) -> dict[str, Any]:

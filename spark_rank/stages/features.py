@@ -65,7 +65,7 @@ def _inputs(config: Config, run: Run) -> list[list[object]] | None:
 
 def _check(config: Config, run: Run) -> None:
     if config.features.kept_from is not None:
-        run_with_factors(config, run.spark)
+        run_with_factors(config, run)
 
 
 STAGE = Stage(

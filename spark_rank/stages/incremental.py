@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.data.contracts import VERSION_COLUMN
 from spark_rank.data.tables import BLOCKS, CHANGES, ITEMS, MODELS, USERS
+from spark_rank.engine.final_run import FinalRun, is_refitted
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.runner import versions
 from spark_rank.engine.store import Run
@@ -102,12 +103,14 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
     if previous is None:
         return None
     _check_numbers(previous, run)
-    before = target_blocks(config.train, previous.read(BLOCKS))
-    rows = run.write(CHANGES, changes(before, blocks, run.read(ITEMS)).coalesce(1))
-    found = run.written(CHANGES)
+    found = _found_changes(config, blocks, previous, run)
     counts = {(row["kind"], row["change"]): row["count"]
               for row in found.groupBy("kind", "change").count().collect()}  # fmt: skip
-    reason = _why_all(config, job, previous, run)
+    if run.all_ratings and not is_refitted(previous):
+        reason: str | None = "it has no models from all ratings"
+    else:
+        previous = FinalRun(previous) if run.all_ratings else previous
+        reason = _why_all(config, job, previous, run)
     if reason is None:
         previous.read(MODELS)  # whole and as recorded; waves read their own files
     buckets = [_record(one, "prepare")["settings"]["buckets"] for one in (previous, run)]
@@ -115,13 +118,22 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
         "run": config.previous,
         "changes": {f"{kind}s {change}": counts.get((kind, change), 0)
                     for kind, change in _COUNTED},
-        "listed": rows,
+        "listed": sum(counts.values()),
         "all_learned_because": reason,
         "same_buckets": buckets[0] == buckets[1],
     }  # fmt: skip
     changed = found.where((F.col("kind") == USER) & (F.col("change") != VANISHED))
     ids = changed.select(F.col("id").alias("user_id"))
     return Kept(previous, ids if reason is None else None, facts)
+
+
+def _found_changes(config: Config, blocks: DataFrame, previous: Run, run: Run) -> DataFrame:
+    """Write what has changed, or read what `train` has written of it for the same two runs."""
+    if run.all_ratings:
+        return run.read(CHANGES)
+    before = target_blocks(config.train, previous.read(BLOCKS))
+    run.write(CHANGES, changes(before, blocks, run.read(ITEMS)).coalesce(1))
+    return run.written(CHANGES)
 
 
 _COUNTED = ((USER, NEW), (USER, CHANGED), (USER, VANISHED), (ITEM, NEW), (ITEM, VANISHED))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
+from spark_rank.engine.final_run import FinalRun, is_refitted
 from spark_rank.engine.stage import StageResult
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
@@ -46,7 +48,11 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
             "features.max_ratings"
         )
     found = learn_factors(
-        data, rank=settings.rank, rounds=settings.rounds, seed=config.seed, progress=_say_round
+        data,
+        rank=settings.rank,
+        rounds=settings.rounds,
+        seed=config.seed,
+        progress=partial(_say_round, run.in_progress.stage),
     )
     offsets = items.append_column("offset", pa.array(found.offset))
     rows = run.write(ITEM_FEATURES, feature_table(spark, found.matrix, offsets))
@@ -60,10 +66,12 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     )
 
 
-def run_with_factors(config: Config, spark: SparkSession) -> tuple[Run, dict[str, Any]]:
+def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:
     """Return the run whose factors are kept, and its record of them, or raise `ConfigError`."""
     named = config.features.kept_from or ""
-    earlier = Run(spark, config.store, named)
+    earlier = Run(run.spark, config.store, named)
+    if run.all_ratings and is_refitted(earlier):
+        earlier = FinalRun(earlier)
     record = earlier.record("features")
     if record is None or record["settings"]["kind"] != "factors":
         raise ConfigError(
@@ -75,7 +83,7 @@ def run_with_factors(config: Config, spark: SparkSession) -> tuple[Run, dict[str
 
 def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Take the factors of an earlier run; of items that it does not know nothing is expected."""
-    earlier, record = run_with_factors(config, spark)
+    earlier, record = run_with_factors(config, run)
     old = open_distributed(distribute_files(spark, earlier))
     items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
     ids = items.column("item_id").combine_chunks()
@@ -94,7 +102,8 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     names = ("users", "ratings", "noise", "spread")
     unknown = int(np.count_nonzero(~known))
     return StageResult(
-        f"{count_of(written, 'item')} × {count_of(matrix.shape[1], 'factor')} kept from "
+        # the last column is the items' common level, which the learned factors do not count either
+        f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
         f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
         {ITEM_FEATURES.table: written},
         {
@@ -115,7 +124,7 @@ def _factor_facts(found: Factors) -> dict[str, Any]:
     }
 
 
-def _say_round(number: int, noise: float) -> None:
+def _say_round(stage: str, number: int, noise: float) -> None:
     if number % 5 == 0:
         text = f"round {number}, noise {noise:.4f}"
-        emit("round", text, stage="features", number=number, noise=noise)
+        emit("round", text, stage=stage, number=number, noise=noise)

@@ -21,6 +21,7 @@ from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.data.filesystem import java_reason
 from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
+from spark_rank.engine.final_run import REFIT, as_refitted, is_refitted, refit_input
 from spark_rank.engine.footers import stored_summaries
 from spark_rank.engine.joining import Asked
 from spark_rank.engine.learning import FAILED
@@ -53,6 +54,8 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's model and items together, and list what is unseen."""
     settings = config.recommend
     label = asked_learner(settings, run)
+    run = as_refitted(run, label)
+    _tell_if_from_a_part(config, label, run)
     job = recommend_job(settings, label, spark, run)
     items = item_facts(settings, run)
     candidates = pc.sum(items.column("candidate")).as_py() or 0
@@ -90,11 +93,27 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     found = _facts(summaries)
     return StageResult(
         f"{count_of(found['users'], 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
-        f"{candidates:,} of {count_of(len(items), 'item')}",
+        f"{candidates:,} of {count_of(len(items), 'item')}"
+        f"{', learned from all ratings' if run.all_ratings else ''}",
         {RECOMMENDATIONS.table: rows},
-        {"learner": label, "candidates": candidates, **found},
+        {"learner": label, "candidates": candidates, "all_ratings": run.all_ratings, **found},
         found["users"],
     )
+
+
+def _tell_if_from_a_part(config: Config, label: str, run: Run) -> None:
+    """Warn where lists come from the training part, though `refit` is asked for."""
+    found = run.record(REFIT)
+    skipped = found is not None and not is_refitted(run)  # which `refit` has said itself
+    held_out = (run.record("prepare") or {})["facts"]["test_ratings"]
+    if config.refit.in_pipeline and held_out and not (run.all_ratings or skipped):
+        others = "not there" if found is None else "of other learners only"
+        emit(
+            "lists_from_a_part",
+            f"models from all ratings are {others}: the lists by {label} are from the training "
+            "part; `spark-rank refit` makes such models, refit.in_pipeline=false does without",
+            stage="recommend", level="warning", learner=label,
+        )  # fmt: skip
 
 
 def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
@@ -229,16 +248,17 @@ def _text(path: str, key: str, run: Run) -> str:
         raise ConfigError(f"recommend.{key}_from: {path}: cannot be read ({reason})") from None
 
 
-def _list_files(config: Config, run: Run) -> dict[str, str]:
-    """Return checksums of the files with item ids."""
-    return {
+def _inputs(config: Config, run: Run) -> dict[str, str]:
+    """Return checksums of the files with item ids, and what identifies refitted models."""
+    return refit_input(run) | {
         key: hashlib.sha256(_text(path, key, run).encode()).hexdigest()
         for key in ("include", "exclude")
         if (path := getattr(config.recommend, f"{key}_from")) is not None
     }
 
 
-def _needs(config: Config) -> tuple[str, ...]:
+def needs_of_lists(config: Config) -> tuple[str, ...]:
+    """Return the stages that lists, and models to make them, need."""
     of_ensemble = config.recommend.learner not in (None, ITEM_OFFSET, *trained_labels(config))
     return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
 
@@ -266,6 +286,7 @@ STAGE = Stage(
     name="recommend",
     run=recommend,
     settings=_deciding_settings,
-    needs=_needs,
-    inputs=_list_files,
+    needs=needs_of_lists,
+    inputs=_inputs,
+    follows=(REFIT,),
 )

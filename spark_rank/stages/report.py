@@ -43,7 +43,7 @@ _SHOWN = (
     SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
     AGGREGATE, THEOREMS,
 )  # fmt: skip
-_OPTIONAL = ("tune", "ensemble", "rank", "aggregate", "recommend", "theorems")
+_OPTIONAL = ("tune", "ensemble", "rank", "aggregate", "refit", "recommend", "theorems")
 
 
 def report(config: Config, spark: SparkSession, run: Run) -> StageResult:

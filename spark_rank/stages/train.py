@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -37,9 +38,17 @@ from spark_rank.wording import count_of
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Learn with all learners from the training parts."""
+    return learn_models(config, all_specs(config, run), spark, run)
+
+
+def learn_models(
+    config: Config, specs: Sequence[LearnerSpec], spark: SparkSession, run: Run
+) -> StageResult:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
-    job = learn_job(config.train, _specs(config, run), spark, run)
+    job = learn_job(config.train, specs, spark, run)
     tell_compiling(job.specs, spark.sparkContext)
+    table = run.own(MODELS)
     blocks = target_blocks(config.train, run.read(BLOCKS))
     kept = keep_models(config, job, blocks, run)
     cores = spark.sparkContext.defaultParallelism
@@ -55,39 +64,41 @@ def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
         own = [bucket for bucket in order if bucket in wave.buckets]
         learn = partial(learn_batches, job=job)
         if files is not None:
-            return table_from_files(in_order(files, own), LEARNED_COLUMNS, learn, MODELS)
+            return table_from_files(in_order(files, own), LEARNED_COLUMNS, learn, table)
         chosen = in_order(blocks, own)
         todo = chosen if kept is None else kept.to_learn(chosen)
-        models = worker_table(todo.select(*LEARNED_COLUMNS), learn, MODELS)
+        models = worker_table(todo.select(*LEARNED_COLUMNS), learn, table)
         old = None if kept is None else kept.models(chosen, wave.buckets)
-        return models if old is None else models.union(worker_table(old, iter, MODELS))
+        return models if old is None else models.union(worker_table(old, iter, table))
 
     with a_task_a_file(spark):
         isolating = partial(learned, job=replace(job, isolated=True))
         waves = write_in_waves(
-            run, MODELS, plan, learned, users, isolating=isolating,
+            run, table, plan, learned, users, isolating=isolating,
             users_a_task=None if files is None else users / len(files.inputFiles()),
         )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(
-            "train: no user has as many ratings as train.targets_min and targets_max ask for"
+            f"{run.in_progress.stage}: no user has as many ratings as train.targets_min and "
+            "targets_max ask for"
         )
     written = run.written(MODELS)
     counts = status_counts(written)
     failures = failure_examples(written) if failed_users(counts) else {}
-    tell_failures("train", counts, failures)
-    check_failures(config.train, counts, f"{run.in_progress.waves}/{MODELS.table}")
+    tell_failures(run.in_progress.stage, counts, failures)
+    check_failures(config.train, counts, f"{run.in_progress.waves}/{table.table}")
     words = ", ".join(
         f"{entry.label}: " + status_in_words(counts[entry.label]) for entry in config.train.learners
     )
     facts = {"status": counts, "failed_users": failures, "waves": wave_facts(waves),
              "job": job_facts(job)}  # fmt: skip
-    tables = {MODELS.table: rows}
+    tables = {table.table: rows}
     if kept is not None:
         words += f"; {kept.in_words(rows // len(job.specs))}"
         facts["previous"] = kept.facts
-        tables[CHANGES.table] = kept.facts["listed"]
+        if not run.all_ratings:  # else `train` has listed them
+            tables[CHANGES.table] = kept.facts["listed"]
     return StageResult(words, tables, facts, rows // len(job.specs))
 
 
@@ -106,7 +117,7 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _specs(config: Config, run: Run) -> list[LearnerSpec]:
+def all_specs(config: Config, run: Run) -> list[LearnerSpec]:
     """Return the learners with what was chosen for all users, behind baselines if asked for."""
     chosen = tune.chosen_for_all(config, run)
     own = [

@@ -73,7 +73,10 @@ def learn_job(
             f"{of_ranks[0]} learns ranks, but the ratings have no levels or only one: cut the "
             "scale with input.cuts, or leave that learner out"
         )
-    return LearnJob(files, tuple(specs), panel, settings.min_ratings, settings.margin, limits)
+    return LearnJob(
+        files, tuple(specs), panel, settings.min_ratings, settings.margin, limits,
+        all_ratings=run.all_ratings,
+    )  # fmt: skip
 
 
 def rating_limits(run: Run) -> tuple[float, float]:

@@ -36,7 +36,7 @@ from tests.outputs import Bytes, names, table_bytes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-LATER = ("ensemble", "evaluate", "rank", "aggregate", "recommend", "report")
+LATER = ("ensemble", "evaluate", "rank", "aggregate", "refit", "recommend", "report")
 EIGHT_WAVES = {"users_per_wave": 20, "train": {"learners": SLOW_LEARNERS}}
 
 

@@ -29,10 +29,10 @@ spark: {spark.master: "local[2]", spark.sql.shuffle.partitions: 2, spark.driver.
 """
 TABLES = ("ratings", "users", "items", "blocks", "item_counts", "item_features", "models",
           "metrics", "summary", "comparison", "roc", "bounds", "rankings", "aggregate",
-          "majorities", "recommendations")  # fmt: skip
+          "majorities", "final_item_features", "final_models", "recommendations")  # fmt: skip
 # what comes after the features
-LATER = ("train", "evaluate", "rank", "aggregate", "recommend", "report")
-LATER_TABLES = (*TABLES[TABLES.index("models") :], "report")
+LATER = ("train", "evaluate", "rank", "aggregate", "refit", "recommend", "report")
+LATER_TABLES = (*TABLES[TABLES.index("models") :], "final_feature_files", "report")
 # no command of these takes longer, whatever breaks, on a machine ten times too busy
 LONGEST = 900.0
 

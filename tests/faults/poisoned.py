@@ -23,12 +23,13 @@ WAYS = {
 def poison_users(run: Path) -> tuple[dict[str, str], str]:
     """Return users and how each ends its worker, and the value of `POISON` that lets them."""
     blocks = duckdb.sql(
-        f"select user_id, ratings[:n_train] from '{run}/blocks/**/*.parquet' where n_train > 7 "
-        "order by hash(user_id)"
+        f"select user_id, ratings[:n_train], ratings from '{run}/blocks/**/*.parquet' "
+        "where n_train > 7 order by hash(user_id)"
     ).fetchall()
     chosen = dict(zip(WAYS, blocks, strict=False))
-    poison = json.dumps([[how, ratings] for how, (_, ratings) in chosen.items()])
-    return {user: how for how, (user, _) in chosen.items()}, poison
+    # the training part ends `train`, all ratings end `refit`
+    poison = json.dumps([[how, part] for how, (_, *parts) in chosen.items() for part in parts])
+    return {user: how for how, (user, *_) in chosen.items()}, poison
 
 
 def reasons(users: Mapping[str, str]) -> dict[str, str]:
@@ -36,9 +37,9 @@ def reasons(users: Mapping[str, str]) -> dict[str, str]:
     return {user: WAYS[how] for user, how in users.items()}
 
 
-def failed_users(run: Path) -> dict[tuple[object, object], object]:
+def failed_users(run: Path, table: str = "models") -> dict[tuple[object, object], object]:
     """Return the reason of every user and learner that failed."""
-    found = rows(run / "models", "user_id, learner, status, reason")
+    found = rows(run / table, "user_id, learner, status, reason")
     return {(row[0], row[1]): row[3] for row in found if row[2] == "failed"}
 
 

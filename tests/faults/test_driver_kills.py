@@ -14,7 +14,14 @@ from tests.outputs import TOLD_OF_THE_RUN, differences, names, page, records
 KILLS = 20
 RUN = "one"
 # what this run leaves beside the tables that readers look for
-BESIDE = ("feature_files", "quarantine", "rating_scale", "synthetic", *TOLD_OF_THE_RUN)
+BESIDE = (
+    "feature_files",
+    "final_feature_files",
+    "quarantine",
+    "rating_scale",
+    "synthetic",
+    *TOLD_OF_THE_RUN,
+)
 
 
 @pytest.mark.slow

@@ -37,7 +37,8 @@ def test_a_user_who_crashes_is_a_row(undisturbed: Driver, expected: Tables) -> N
     assert "a Python worker died" in said
     assert "curved: 3 users failed by crashed, user" in said
     assert "spark_rank/cli.py" not in said
-    assert failed_users(run) == {(user, "curved"): why for user, why in reasons(users).items()}
+    crashed = {(user, "curved"): why for user, why in reasons(users).items()}
+    assert failed_users(run) == failed_users(run, "final_models") == crashed
     whole = undisturbed.run("undisturbed")
     assert learned(run, users, "curved") == learned(whole, users, "curved")
     lists = [

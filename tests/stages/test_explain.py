@@ -19,7 +19,8 @@ MakeConfig = Callable[..., Config]
 
 
 def query(run: Run, text: str) -> list[tuple[Any, ...]]:
-    for table in ("models", "blocks", "items", "recommendations", "panel", "item_features"):
+    for table in ("models", "blocks", "items", "recommendations", "panel", "item_features",
+                  "final_models", "final_panel", "final_item_features"):  # fmt: skip
         text = text.replace(f"<{table}>", f"'{run.path(table).removeprefix('file:')}/**/*.parquet'")
     return duckdb.sql(text).fetchall()
 
@@ -45,37 +46,57 @@ def test_own_ratings_stand_beside_the_list_of_the_run(
     shown = [(name, row["position"], row["item_id"], row["score"])
              for name in ("top", "bottom") for row in found[name]]  # fmt: skip
     assert shown == listed
-    ((items, ratings, n_train),) = query(
-        finished,
-        f"""select list_transform(b.items, lambda i: d.ids[i + 1]), b.ratings, n_train
-            from <blocks> b, (select list(item_id order by item) ids from <items>) d
-            where user_id = '{user}'""",
-    )
+    items, ratings, _ = own_ratings(finished, user)
     own = {row["item_id"]: row for row in found["own_ratings"]}
     assert {item: row["rating"] for item, row in own.items()} == dict(
         zip(items, ratings, strict=True)
     )
-    assert [own[item]["part"] for item in items] == ["training"] * n_train + ["held out"] * (
-        len(items) - n_train
-    )
+    # the models that make the lists are from all ratings
+    assert {row["part"] for row in own.values()} == {"training"}
     order = [(-row["score"], row["item_id"]) for row in found["own_ratings"]]
     assert order == sorted(order)
-    ((test_scores, weights),) = query(
+    ((weights,),) = query(
         finished,
-        "select test_scores, weights from <models> "
-        f"where user_id = '{user}' and learner = 'linear'",
+        f"select weights from <final_models> where user_id = '{user}' and learner = 'linear'",
     )
-    assert [own[item]["score"] for item in items[n_train:]] == pytest.approx(test_scores, rel=1e-4)
     # the features of this run are reviewers
-    panel = dict(query(finished, "select feature, user_id from <panel>"))
+    panel = dict(query(finished, "select feature, user_id from <final_panel>"))
     assert 0 < len(found["features"]) <= 4
     for row in found["features"]:
         assert row["name"] == f"reviewer {panel[row['feature']]}"
         assert row["weight"] == weights[row["feature"]]
-    assert {row["item_id"] for row in found["rated_items"]} <= set(items[:n_train])
+    assert {row["item_id"] for row in found["rated_items"]} <= set(items)
     assert f"user {user}, linear: learned" in as_text(found)
     text = as_text(found, everything=True)
     assert found["features"][0]["name"] in text
+
+
+def own_ratings(run: Run, user: str) -> tuple[list[str], list[float], int]:
+    """Return the items that the user has rated, the ratings, and how many are for training."""
+    (found,) = query(
+        run,
+        f"""select list_transform(b.items, lambda i: d.ids[i + 1]), b.ratings, n_train
+            from <blocks> b, (select list(item_id order by item) ids from <items>) d
+            where user_id = '{user}'""",
+    )
+    return found
+
+
+def test_of_other_learners_the_measured_models_are_explained(
+    finished: Run, user: str, make_config: MakeConfig
+) -> None:
+    found = answer(make_config(), finished, Question(user, learner="rbf"))
+    items, _, n_train = own_ratings(finished, user)
+    own = {row["item_id"]: row for row in found["own_ratings"]}
+    assert [own[item]["part"] for item in items] == ["training"] * n_train + ["held out"] * (
+        len(items) - n_train
+    )
+    ((test_scores,),) = query(
+        finished,
+        f"select test_scores from <models> where user_id = '{user}' and learner = 'rbf'",
+    )
+    assert [own[item]["score"] for item in items[n_train:]] == pytest.approx(test_scores, rel=1e-4)
+    assert {row["item_id"] for row in found["rated_items"]} <= set(items[:n_train])
 
 
 def test_an_items_score_is_taken_apart(finished: Run, user: str, make_config: MakeConfig) -> None:
@@ -115,7 +136,7 @@ def test_the_item_offset_makes_lists_and_is_taken_apart(
     offsets = query(
         finished,
         f"""select f.item_id, m.intercept + f."offset" as score
-            from <models> m, <item_features> f, (select items from <blocks>
+            from <final_models> m, <final_item_features> f, (select items from <blocks>
                                                  where user_id = '{user}') b
             where m.user_id = '{user}' and m.learner = 'item_offset'
               and not list_contains(b.items, f.item) order by score desc, f.item_id limit 10""",

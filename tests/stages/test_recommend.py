@@ -32,8 +32,9 @@ def test_lists_are_what_anyone_finds_in_the_tables(finished: Run) -> None:
                      m.intercept + m.offset_weight * f."offset"
                        + coalesce(list_dot_product(m.weights::double[], f.features::double[]), 0)
                      as score
-              from {files(finished, "models")} m join {files(finished, "blocks")} b using (user_id),
-                   {files(finished, "item_features")} f
+              from {files(finished, "final_models")} m
+                   join {files(finished, "blocks")} b using (user_id),
+                   {files(finished, "final_item_features")} f
               where m.learner = 'linear' and not list_contains(b.items, f.item)),
             placed as (
               select *, row_number() over (partition by user_id order by score desc, item_id) as up
@@ -62,7 +63,7 @@ def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> 
     checked = duckdb.sql(
         f"""with known as (
               select item_id, count(*) as n from (
-                select unnest(items[:n_train]) as item from {files(finished, "blocks")})
+                select unnest(items) as item from {files(finished, "blocks")})
               join {files(finished, "items")} using (item) group by 1)
             select count(*), count_if(r.item_ratings = coalesce(k.n, 0)),
                    count_if(r.source = case when m.status = 'fallback' then 'fallback'
@@ -70,7 +71,7 @@ def test_rows_tell_source_title_and_what_is_known_of_the_item(finished: Run) -> 
                    count_if(r.predicted_rank between 1 and 5
                             and r.predicted_rating between 1 and 5 and r.title is null)
             from {files(finished, "recommendations")} r
-            join {files(finished, "models")} m using (user_id)
+            join {files(finished, "final_models")} m using (user_id)
             left join known k using (item_id) where m.learner = r.learner"""
     ).fetchall()[0]
     assert len(set(checked)) == 1
