@@ -30,6 +30,8 @@ SPARK_SUBMIT = os.environ.get("SPARK_SUBMIT", "spark-submit")
 SPARK_RANK = os.environ.get("SPARK_RANK", "spark-rank")
 # a run started by hand may have no logical date
 RUN_ID = "{{ (logical_date or dag_run.run_after) | ds }}"
+# a run goes on from the one that consumers have
+SETTINGS = f"run_id={RUN_ID} previous=latest"
 # add tune before train where a learner has a grid for all users
 STAGES = (
     "ingest",
@@ -39,6 +41,7 @@ STAGES = (
     "evaluate",
     "rank",
     "aggregate",
+    "refit",
     "recommend",
     "report",
 )
@@ -90,7 +93,7 @@ with DAG(
     },
     tags=["spark_rank"],
 ) as dag:
-    commands = {stage: f"{SPARK_SUBMIT} jobs/{stage}.py --set run_id={RUN_ID}" for stage in STAGES}
+    commands = {stage: f"{SPARK_SUBMIT} jobs/{stage}.py --set {SETTINGS}" for stage in STAGES}
     commands |= {name: f"{SPARK_RANK} {command}" for name, command in AFTERWARDS.items()}
     before = None
     for name, command in commands.items():

@@ -16,25 +16,62 @@ from spark_rank.engine.self_checked import checked_text, read_checked
 from spark_rank.engine.store import Run
 
 FILE = "_needed_runs.json"
+# stands for the run that is promoted when work begins
+LATEST = "latest"
+# nobody has asked for the latest run yet; other than None, for there may be no such run
+UNDECIDED = ""
 _ROOT = re.compile(r".*/runs/run_id=([^/]+)/?")
 
 
 def note_needed_runs(run: Run, config: Config) -> None:
     """Note which runs the configuration names, beside those that earlier commands named."""
     named = {config.previous, config.input.dictionaries_from, config.features.kept_from}
-    before = noted_runs(run)
-    now = run_ids(named) | (before or frozenset())
+    told = _told(run)
+    before = None if told is None else frozenset(told["runs"])
+    now = run_ids(named - {LATEST}) | (before or frozenset())
     if now != before:
-        run.files.write_text(run.path(FILE), checked_text({"runs": sorted(now)}))
+        _write(run, {**(told or {}), "runs": sorted(now)})
 
 
 def noted_runs(run: Run) -> frozenset[str] | None:
     """Return the runs that were named when work began; None if nothing readable was noted."""
+    told = _told(run)
+    if told is None:
+        return None
+    latest = told.get("latest")
+    return frozenset(told["runs"]) | ({latest} if latest else frozenset())
+
+
+def needs_of_complete(run: Run, records: dict[str, dict[str, Any]]) -> frozenset[str]:
+    """Return the runs that a complete run still needs: the latest of its time is none of them.
+
+    Else every night would keep the one before, and nothing could ever be deleted.
+    """
+    told = _told(run) or {"runs": []}
+    return frozenset(told["runs"]) | (recorded_runs(records) - {told.get("latest")})
+
+
+def note_latest(run: Run, latest: str | None) -> None:
+    """Note which run was the latest when work began, or that there was none."""
+    _write(run, {**(_told(run) or {"runs": []}), "latest": latest})
+
+
+def noted_latest(run: Run) -> str | None:
+    """Return the run that was the latest when work began; None: there was none."""
+    told = _told(run) or {}
+    latest: str | None = told.get("latest", UNDECIDED)
+    return latest
+
+
+def _told(run: Run) -> dict[str, Any] | None:
     try:
-        told = read_checked(run.files.read_text(run.path(FILE)))
+        return read_checked(run.files.read_text(run.path(FILE)))
     except (Py4JJavaError, UnicodeDecodeError):
         return None
-    return None if told is None else frozenset(told["runs"])
+
+
+def _write(run: Run, told: dict[str, Any]) -> None:
+    run.files.write_text(run.path(FILE), checked_text(told))
 
 
 def recorded_runs(records: dict[str, dict[str, Any]]) -> frozenset[str]:

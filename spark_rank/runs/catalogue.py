@@ -14,10 +14,10 @@ from spark_rank.data.tables import BLOCKS
 from spark_rank.engine.drafts import FOLDER as DRAFTS
 from spark_rank.engine.inventory import from_record
 from spark_rank.engine.lease import Lease
-from spark_rank.engine.needed_runs import noted_runs, recorded_runs
+from spark_rank.engine.needed_runs import needs_of_complete, noted_runs, recorded_runs
+from spark_rank.engine.pointer import promoted_run
 from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, ContractError
-from spark_rank.runs.pointer import promoted_run
 from spark_rank.visible import visible
 
 COMPLETE, INCOMPLETE, RUNNING, DAMAGED = "complete", "incomplete", "running", "damaged"
@@ -82,6 +82,8 @@ class Catalogue:
         else:
             state, detail = self._condition(run, records)
             needs = (noted or frozenset()) | recorded_runs(records)
+            if state == COMPLETE:
+                needs = needs_of_complete(run, records)
         return RunState(
             run_id, state, detail, tuple(in_order(records)), users(records),
             min((record["started"] for record in records.values()), default=None),

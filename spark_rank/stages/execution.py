@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
+from spark_rank.data.tables import FINAL_MODELS
+from spark_rank.engine.earlier_runs import with_earlier_runs
 from spark_rank.engine.needed_runs import note_needed_runs
 from spark_rank.engine.runner import check_stages, run_stages, working_on
 from spark_rank.engine.session import spark_session
@@ -29,6 +31,7 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
         run = Run(spark, config.store, config.run_id)
         try:
             with working_on(run, takeover=takeover):
+                config = with_earlier_runs(config, run)
                 plan = check_stages(stages, config, run, STAGES.values())
                 note_needed_runs(run, config)
                 run_stages(stages, config, spark, run, plan)
@@ -55,6 +58,8 @@ def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
     """Return what a person wants to know at the end: users, accuracy, where things are."""
     lines = ["", *accuracy_lines(records), ""]
     tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
+    if FINAL_MODELS.table in records.get("refit", {}).get("tables", {}):
+        tables.insert(1, (FINAL_MODELS.table, run.path(FINAL_MODELS.table)))
     for name, path in [*tables, ("report", run.path(report.FILE))]:
-        lines.append(f"{name:<12}{path.removeprefix('file:')}")
+        lines.append(f"{name:<13}{path.removeprefix('file:')}")
     return "\n".join(lines)

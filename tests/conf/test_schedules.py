@@ -226,7 +226,9 @@ def test_cron_and_systemd_make_a_run_check_it_point_to_it_and_clean_up(
         ("conf/nightly.yaml", "json")
     }
     made, checked, promoted, pruned, cleaned = asked
-    (day,) = [entry.removeprefix("run_id=") for entry in made.sets]
+    run_id, previous = made.sets
+    assert previous == "previous=latest"
+    day = run_id.removeprefix("run_id=")
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", day)
     assert (made.command, checked.action, checked.run) == ("pipeline", "verify", day)
     assert (promoted.action, promoted.run) == ("promote", day)

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.data.tables import USERS
 from spark_rank.engine.lease import Lease, held
-from spark_rank.engine.needed_runs import note_needed_runs
+from spark_rank.engine.needed_runs import note_latest, note_needed_runs
 from spark_rank.engine.runner import run_stage
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
@@ -394,6 +395,21 @@ def test_a_run_that_was_begun_or_damaged_keeps_what_it_needs(
     assert not any(pruned(ask, "1").values())
     _, out, _ = ask("verify", "--run", "damaged", "--format", "json")
     assert "_needed_runs.json" in {problem["path"] for problem in json.loads(out)["problems"]}
+
+
+def test_nights_that_go_on_from_the_latest_run_do_not_keep_all(
+    ask: Ask, spark: SparkSession, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    nights = ("wednesday", "tuesday", "monday")
+    for days, name in enumerate(nights):
+        as_of(make_run(spark, store, name), days)
+    for name, latest in pairwise(nights):
+        note_latest(Run(spark, str(store), name), latest)
+    assert pruned(ask, "1") == {"wednesday": False, "tuesday": True, "monday": True}
+    # until a night is over it needs the one before
+    (local(Run(spark, str(store), "wednesday")) / "manifest" / "report.json").unlink()
+    assert pruned(ask, "1") == {"wednesday": False, "tuesday": False, "monday": True}
 
 
 def pruned(ask: Ask, *limits: str) -> dict[str, bool]:
