@@ -102,7 +102,7 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     names = ("users", "ratings", "noise", "spread")
     unknown = int(np.count_nonzero(~known))
     return StageResult(
-        # the last column is the items' common level, which the learned factors do not count either
+        # a column more holds every user's own level, and is no factor
         f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
         f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
         {ITEM_FEATURES.table: written},

@@ -194,6 +194,8 @@ def test_kept_factors_are_those_of_the_run_and_zero_elsewhere(first: Run, second
     new = {row[0]: row[2:4] for row in rows(second, "item_features")}
     assert new.pop("novelty") == (0.0, [0.0] * 4)
     assert new == old
+    for run in (first, second):
+        assert " items × 3 factors " in (run.record("features") or {})["message"]
 
 
 def test_what_cannot_be_gone_on_from_is_told(store: Store, first: Run, second: Run) -> None:
