@@ -129,7 +129,7 @@ def other_metrics_section(
     words = "Means over users, held-out ratings; below each the number of users that have it."
     notes = Notes("What is measured", [
         f"NDCG@{top_n} adds up 2^rating − 1 over the first {top_n} held-out items, each divided by "
-        "log₂(1 + place), and divides by what the best order has.",
+        "log₂(1\u00a0+\u00a0place), and divides by what the best order has.",
         f"For AUC, precision, recall and average precision an item is relevant from a rating of "
         f"{shown(relevant_from)} on; @{top_n} looks at the first {top_n} held-out items.",
         "The hinge rank cost and HMP are 0 for a constant, which orders nothing: less is not "

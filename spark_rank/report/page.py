@@ -26,7 +26,8 @@ h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .6rem;
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 p { margin: .4rem 0; max-width: 46rem; } .soft { color: var(--soft); }
 a { color: var(--link); }
-nav ul { columns: 16rem; padding-left: 1.1rem; margin: .8rem 0; font-size: .92rem; }
+nav ul { columns: 16rem; column-gap: 1.8rem; padding-left: 1.1rem; margin: .8rem 0;
+  font-size: .92rem; }
 ul.notes { padding-left: 1.1rem; margin: .3rem 0; max-width: 46rem; }
 .scroll { overflow-x: auto; margin: .5rem 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem;
