@@ -11,6 +11,7 @@ import pytest
 from spark_rank.planning.sizes import spread
 from spark_rank.report.explanation import as_text
 from spark_rank.runs.rendering import printed
+from spark_rank.stages.incremental import _change
 from spark_rank.wording import count_of
 
 PACKAGE = Path(__file__).parents[1] / "spark_rank"
@@ -38,6 +39,11 @@ def test_messages_of_one() -> None:
            "n_test": 2, "kernel": None, "own_ratings": [], "top": [], "bottom": [],
            "features": [], "rated_items": []}  # fmt: skip
     assert "learned from 1 rating, 2 held out" in as_text(row)
+
+
+def test_changes_since_an_earlier_run() -> None:
+    assert [_change(n, "users new") for n in (1, 2)] == ["1 user new", "2 users new"]
+    assert _change(1, "items vanished") == "1 item vanished"
 
 
 def test_no_message_of_a_stage_joins_a_number_and_a_plural() -> None:

@@ -14,6 +14,7 @@ from spark_rank.planning.rates import GIGA, UNCERTAINTY, rate, starting
 from spark_rank.planning.shortages import Demand, as_setting, beside_heap
 from spark_rank.planning.sizes import Sizes
 from spark_rank.planning.work import GIVEN_WIDTH, PLANNED, stage_work
+from spark_rank.wording import count_of
 
 # an executor with more cores than this shares one heap and one disk among too many
 _USUAL_EXECUTOR_CORES = 4
@@ -159,7 +160,10 @@ def _executor_advice(plans: Sequence[StagePlan], sizes: Sizes, layout: Layout) -
     driver = max(plan.driver_bytes for plan in plans)
     need = beside_heap(Demand("", tasks, worker, driver, 0.0), tasks)
     return [
-        Advice("spark.executor.cores", str(tasks), f"{layout.executors} executors of so many"),
+        Advice(
+            "spark.executor.cores", str(tasks),
+            f"{count_of(layout.executors, 'executor')} of so many",
+        ),
         Advice(
             "spark.executor.memory", as_setting(heap(tasks, sizes.ratings, layout.cores)),
             "heap of an executor",
@@ -185,8 +189,8 @@ def _local_advice(plans: Sequence[StagePlan], sizes: Sizes, layout: Layout) -> l
     return [
         Advice(
             "spark.driver.memory", as_setting(need),
-            f"heap, for {layout.cores} tasks at a time; beside it {beside / GIGA:.1f} GB must be "
-            "free for Python",
+            f"heap, for {count_of(layout.cores, 'task')} at a time; beside it "
+            f"{beside / GIGA:.1f} GB must be free for Python",
         )
     ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from spark_rank.runs.catalogue import COMPLETE, Catalogue, in_order
 from spark_rank.runs.comparison import compare
 from spark_rank.runs.rendering import printed
 from spark_rank.runs.verification import verify
+from spark_rank.wording import count_of
 
 Found = dict[str, Any]
 
@@ -29,7 +30,7 @@ def manage(options: argparse.Namespace, config: Config) -> None:
     print(printed(options.action, found, getattr(options, "format", "text")), flush=True)
     if found.get("problems"):
         raise InputDataError(
-            f"run {found['run_id']!r}: {len(found['problems']):,} problems, the first: "
+            f"run {found['run_id']!r}: {count_of(len(found['problems']), 'problem')}, the first: "
             f"{found['problems'][0]['path']}: {found['problems'][0]['detail']}"
         )
 

@@ -55,7 +55,7 @@ class Kept:
 
     def in_words(self, users: int) -> str:
         """Return what the stage says of it, having models of so many users."""
-        counts = ", ".join(f"{n:,} {name}" for name, n in self.facts["changes"].items() if n)
+        counts = ", ".join(_change(n, name) for name, n in self.facts["changes"].items() if n)
         because = self.facts["all_learned_because"]
         what = f"all learned: {because}"
         if because is None:
@@ -70,6 +70,12 @@ class Kept:
         parts = _record(self.previous, "train")["facts"]["waves"]
         return [name for part in parts for name in part["files"]
                 if not same or not set(part["buckets"]).isdisjoint(buckets)]  # fmt: skip
+
+
+def _change(number: int, name: str) -> str:
+    """Return how many ``users new`` or ``items vanished`` there are, for people."""
+    noun, _, change = name.partition("s ")
+    return f"{count_of(number, noun)} {change}"
 
 
 def job_facts(job: LearnJob) -> Record:

@@ -211,7 +211,7 @@ def _check_counts(
         )
     if kept == 0:
         raise InputDataError(
-            f"none of the {count_of(rows, 'row')} is a rating{_in_words(reasons)}: is input.format "
+            f"no rating in {count_of(rows, 'row')}{_in_words(reasons)}: is input.format "
             f"{settings.format!r} right? The rows are in {where}"
             f"{_settings_to_try(settings, reasons)}"
         )

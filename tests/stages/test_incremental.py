@@ -139,7 +139,7 @@ def test_changes_are_counted_and_listed(second: Run) -> None:
         "items new": 1, "items vanished": 0,
     }  # fmt: skip
     assert record["facts"]["previous"]["all_learned_because"] is None
-    said = "since first: 1 users new, 1 users changed, 1 users vanished, 1 items new; the models of"
+    said = "since first: 1 user new, 1 user changed, 1 user vanished, 1 item new; the models of"
     assert f"{said} 38 users kept" in record["message"]
 
 

@@ -278,7 +278,7 @@ def test_too_many_bad_rows_end_the_run_but_are_kept(
 
 @pytest.mark.parametrize(
     ("lines", "words"),
-    [([], "holds no rows"), (["a,b,x"], "none of the 1 rows is a rating")],
+    [([], "holds no rows"), (["a,b,x"], "no rating in 1 row ")],
 )
 def test_nothing_to_learn_from(
     tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline, lines: list[str], words: str
