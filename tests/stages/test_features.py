@@ -393,7 +393,7 @@ def test_letor_with_its_path_and_format_alone_learns_from_its_vectors(
     sets = [f"store={tmp_path}", f"input.path={tmp_path / 'train.txt'}", "input.format=letor"]
     run = run_until(spark, load_config(None, [*sets, "prepare.buckets=2"]), "evaluate")
     means = (run.record("evaluate") or {})["facts"]["means"]
-    assert means["mprank_linear"]["msd"] < 0.8 * means["constant"]["msd"]
+    assert means["mprank_linear"]["msd"] < 0.95 * means["constant"]["msd"]
     assert means["mprank_linear"]["misranking"] < 0.2
 
 
