@@ -30,7 +30,7 @@ STAGES = {
     "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
     "features": ("make item features: learned, given, or ratings of reviewers", ("features",)),
     "tune": (
-        "choose hyper-parameters for all users on a sample of them, where a learner has a grid",
+        "choose hyper-parameters on a sample of users, where a learner has a grid",
         ("tune", "train"),
     ),
     "train": ("learn one model per user", ("train",)),

@@ -291,7 +291,8 @@ class LearnerConfig:
     selection: Literal["sample", "leave_pair_out", "k_fold"] = setting(
         "sample",
         "how to choose from the grid: once for all on a sample of users (stage tune), or for every "
-        "user by exact leave-pair-out (mprank) or folds of the training part",
+        "user by exact leave-pair-out (mprank) or folds of the training part, starting from what "
+        "is best for the sample and moving away from it only where that has chosen better there",
     )
 
     @property
@@ -340,7 +341,10 @@ class TrainConfig:
         500, "number of landmarks of kernel learners for such users", at_least=2, at_most=5000
     )
     folds: int = setting(
-        5, "folds of the training part to choose hyper-parameters by", at_least=2, at_most=100
+        5,
+        "folds of the training part to choose hyper-parameters by; tune holds back the last one",
+        at_least=2,
+        at_most=100,
     )
     targets_min: int | None = setting(
         None, "learn only users with so many ratings at least, held out ones too", at_least=1
@@ -352,7 +356,7 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """Hyper-parameters chosen once for all users, on a sample of them."""
+    """Hyper-parameters chosen on a sample of users, on ratings that no feature has seen."""
 
     users: int = setting(1000, "number of users to choose on, by hash", at_least=1, at_most=100_000)
 

@@ -78,3 +78,26 @@ def training_part(blocks: DataFrame, *keep: str) -> DataFrame:
     return exploded.select(
         *keep, F.col("entry.item").alias("item"), F.col("entry.rating").alias("rating")
     )
+
+
+def with_held_back(
+    blocks: DataFrame, users: DataFrame, parts: int, least_training: int
+) -> DataFrame:
+    """Hold back the last of `parts` parts of the training ratings of `users` (column ``user``).
+
+    These users' blocks end with what is held back, two ratings at least: their held-out ratings
+    are not there. At least `least_training` ratings stay to train. A block's ratings come by hash,
+    with a split by time in the order of time, and so what is held back is to the training part
+    what the held-out ratings are to the whole.
+    """
+    n_train, chosen = F.col("n_train"), F.col("chosen").isNotNull()
+    wanted = F.greatest(F.lit(2), F.floor(n_train / parts).cast("int"))
+    held_back = F.least(wanted, n_train - least_training)
+    marked = blocks.join(F.broadcast(users.withColumn("chosen", F.lit(True))), "user", "left")
+    cut = {
+        name: F.when(chosen, F.slice(name, 1, n_train)).otherwise(F.col(name))
+        for name in ("items", "ratings")
+    }
+    # all from the columns as they were, `n_train` too
+    cut["n_train"] = F.when(chosen, n_train - held_back).otherwise(n_train)
+    return marked.withColumns(cut).drop("chosen")

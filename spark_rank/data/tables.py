@@ -392,21 +392,26 @@ ENSEMBLE_DIVERSITY = Contract(
 
 TUNING = Contract(
     "tuning",
-    1,
+    2,
     "one row per learner and point of its grid: how well it did on a sample of users",
     (
         Column("learner", "string", "name of the learner"),
         Column("candidate", "int", "number of the point, from 1"),
         Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
+        Column("measure", "string", "the metric that the error is: msd, rank_loss or misranking"),
         Column("users", "bigint", "users of the sample"),
         Column(
             "error",
             "double",
-            "mean over users: leave-pair-out error, or over folds the squared difference, rank "
-            "loss or misranking; null where learning failed",
+            "mean over users on training ratings that were held back from features and learner; "
+            "of msd over pairs of different items; null where learning failed",
         ),
         Column("standard_error", "double", "standard error of that mean"),
-        Column("chosen", "boolean", "whether it is the one that train uses"),
+        Column(
+            "chosen",
+            "boolean",
+            "whether it is the one that train uses, or that every user's own choice starts from",
+        ),
     ),
 )
 

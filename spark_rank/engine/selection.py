@@ -1,4 +1,4 @@
-"""Chooses hyper-parameters on the training part of one user: leave-pair-out, or k folds."""
+"""Measures the points of a grid on one user: held-back ratings, leave-pair-out, or k folds."""
 
 from __future__ import annotations
 
@@ -36,17 +36,40 @@ def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vecto
     if _leaves_pairs_out(spec, sample, limits):
         return _leave_pair_out_errors(spec, sample)
     folds = _folds(size, limits.folds)
-    only_order = not spec.kind.on_rating_scale and not spec.kind.of_ranks
-    if only_order and not any(np.ptp(sample.ratings[fold]) for fold in folds):
+    if spec.measure == "misranking" and not any(np.ptp(sample.ratings[fold]) for fold in folds):
         return None
     return np.array([_fold_error(spec, params, sample, folds, limits)
                      for params in spec.candidates()])  # fmt: skip
 
 
 def best_candidate(spec: LearnerSpec, sample: Sample, limits: Limits) -> Params:
-    """Return the hyper-parameters of least error; the first of equals, or if none can be told."""
-    errors = candidate_errors(spec, sample, limits)
-    return spec.candidates()[0 if errors is None else int(np.argmin(errors))]
+    """Return the hyper-parameters that are best for this user, by the prior if there is one.
+
+    Without a prior those of least error: the first of equals, or if none can be told.
+    """
+    own = candidate_errors(spec, sample, limits)
+    if spec.prior is not None:
+        return spec.candidates()[spec.prior.best(own, len(sample.ratings))]
+    return spec.candidates()[0 if own is None else int(np.argmin(own))]
+
+
+def held_back_errors(
+    spec: LearnerSpec, learned_from: Sample, held_back: Sample, limits: Limits
+) -> Vector | None:
+    """Return the error of every point on ratings that were held back, infinite where it failed.
+
+    The squared difference is the mean over pairs of different items: however few are held back,
+    an item's difference from itself does not lower it. None where nothing can be told.
+    """
+    ratings, size = learned_from.ratings, len(held_back.ratings)
+    if len(ratings) < 2 or ratings.min() == ratings.max() or size < 2:
+        return None
+    if spec.measure == "misranking" and np.ptp(held_back.ratings) == 0.0:
+        return None
+    factor = size / (size - 1) if spec.measure == "msd" else 1.0
+    found = [_left_out_error(spec, params, learned_from, held_back, limits)
+             for params in spec.candidates()]  # fmt: skip
+    return factor * np.array(found, dtype=np.float64)
 
 
 def _leaves_pairs_out(spec: LearnerSpec, sample: Sample, limits: Limits) -> bool:
@@ -92,15 +115,20 @@ def _fold_error(
     total, weight = 0.0, 0
     for fold in folds:
         rest = np.setdiff1d(np.arange(len(sample.ratings)), fold)
-        learned_from, left_out = sample.part(rest), sample.part(fold)
-        try:
-            fitted = fit(spec, params, learned_from, limits)
-            error = _error(fitted, left_out, limits.scale)
-        except LearnerError:
-            return math.inf
+        error = _left_out_error(spec, params, sample.part(rest), sample.part(fold), limits)
         if error is not None:
             total, weight = total + error * len(fold), weight + len(fold)
     return total / weight
+
+
+def _left_out_error(
+    spec: LearnerSpec, params: Params, learned_from: Sample, left_out: Sample, limits: Limits
+) -> float | None:
+    """Return the error on what was left out, infinite after a failure; None: it tells nothing."""
+    try:
+        return _error(fit(spec, params, learned_from, limits), left_out, limits.scale)
+    except LearnerError:
+        return math.inf
 
 
 def _error(fitted: Fitted, left_out: Sample, scale: RankScale | None) -> float | None:

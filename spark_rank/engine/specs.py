@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from spark_rank.engine.choice_prior import ChoicePrior
 from spark_rank.engine.rank_scale import RankScale
 from spark_rank.learners import BASELINES, PER_USER, Learner
 
@@ -20,7 +21,8 @@ class LearnerSpec:
     """A learner to train: its label, its class by name, its hyper-parameters.
 
     With a `grid` (values by hyper-parameter) each user's are chosen by `selection`:
-    ``leave_pair_out`` or ``k_fold``; ``sample`` means that they are still to be chosen for all.
+    ``leave_pair_out`` or ``k_fold``, starting from the `prior` of a sample of users, if there is
+    one; ``sample`` means that they are still to be chosen for all.
     """
 
     label: str
@@ -29,6 +31,7 @@ class LearnerSpec:
     params: Params = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     selection: str = "sample"
+    prior: ChoicePrior | None = None
 
     @cached_property
     def kind(self) -> type[Learner]:
@@ -49,6 +52,13 @@ class LearnerSpec:
     def chosen_per_user(self) -> bool:
         """Tell whether every user gets hyper-parameters of his or her own."""
         return bool(self.grid) and self.selection != "sample"
+
+    @property
+    def measure(self) -> str:
+        """Return the metric that tells a good point of the grid from a bad one."""
+        if self.kind.of_ranks:
+            return "rank_loss"
+        return "msd" if self.kind.on_rating_scale else "misranking"
 
     def candidates(self) -> list[dict[str, Any]]:
         """Return the hyper-parameters of every point of the grid, its last axis fastest."""

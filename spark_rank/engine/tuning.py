@@ -1,24 +1,31 @@
-"""Scores every point of a grid on a sample of users: the work of a worker, and the summary."""
+"""Scores every point of a grid on a sample of users: the work of a worker, and the summary.
+
+A user's held-out part here are training ratings that were held back from the item features, so that
+neither features nor learner have seen what a point is measured by.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from spark_rank.data.contracts import Column, arrow_schema, ddl
 from spark_rank.engine.batches import build_batch
-from spark_rank.engine.fitting import Limits
+from spark_rank.engine.choice_prior import ChoicePrior, mean_and_error, measured_prior
+from spark_rank.engine.fitting import Limits, Sample
 from spark_rank.engine.isolation import Loss, is_asked_for, learn_isolated
 from spark_rank.engine.known import known_before
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.problems import Problem, problems
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import candidate_errors
+from spark_rank.engine.selection import candidate_errors, held_back_errors
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners.errors import LearnerError
@@ -26,7 +33,17 @@ from spark_rank.learners.errors import LearnerError
 _ERROR_COLUMNS = (
     Column("learner", "string", "name of the learner"),
     Column("user_id", "string", "id as in the input"),
-    Column("errors", "array<double>", "error of every point of the grid; null after a failure"),
+    Column("n_ratings", "bigint", "training ratings that were not held back"),
+    Column(
+        "errors",
+        "array<double>",
+        "error of every point of the grid on the ratings held back; null after a failure",
+    ),
+    Column(
+        "own_errors",
+        "array<double>",
+        "the user's own errors of every point; null where they are not asked for or not defined",
+    ),
     Column("detail", "string", "what the failure said; null otherwise"),
 )
 ERRORS_DDL = ddl(_ERROR_COLUMNS)
@@ -60,19 +77,47 @@ def _error_rows(problem: Problem, specs: Sequence[LearnerSpec], limits: Limits) 
     for spec in specs:
         row: Row = {"learner": spec.label, "user_id": problem.user_id}
         try:
-            sample = known_before(problem, spec).sample(problem)
-            errors = candidate_errors(spec, sample, limits)
+            known = known_before(problem, spec)
+            sample = known.sample(problem)
+            X, offset = known.held_out(problem)
+            held_back = Sample(X, problem.ratings[problem.test], offset)
+            errors = held_back_errors(spec, sample, held_back, limits)
+            own = candidate_errors(spec, sample, limits) if spec.chosen_per_user else None
         except Exception as error:  # noqa: BLE001 - one bad user must never end the job
             yield {**row, "detail": f"{type(error).__name__}: {error}"}
         else:
             if errors is not None:
-                yield {**row, "errors": errors}
+                yield {**row, "n_ratings": len(sample.ratings), "errors": errors, "own_errors": own}
 
 
 def _given_up(user: pa.RecordBatch, spec: LearnerSpec, loss: Loss) -> pa.RecordBatch:
     (user_id,) = user.column("user_id").to_pylist()
     row = {"learner": spec.label, "user_id": user_id, "detail": f"{loss.reason}: {loss.detail}"}
     return build_batch([row], _ERROR_SCHEMA)
+
+
+@dataclass(frozen=True)
+class SampleErrors:
+    """What the users of the sample tell about one grid: a row per user, a column per point."""
+
+    held_back: NDArray[np.float64]
+    own: list[NDArray[np.float64] | None]
+    n_ratings: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, spec: LearnerSpec, errors: pa.Table) -> SampleErrors:
+        """Read the rows of one learner; users who cannot tell have none."""
+        rows = errors.filter(
+            pc.and_(pc.equal(errors["learner"], spec.label), pc.is_valid(errors["errors"]))
+        )
+        values = rows["errors"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        own = [None if one is None else np.array(one) for one in rows["own_errors"].to_pylist()]
+        table = values.reshape(len(rows), len(spec.candidates()))
+        return cls(table, own, rows["n_ratings"].to_numpy().astype(np.int64))
+
+    def prior(self) -> ChoicePrior | None:
+        """Return what single users start from; None where one point for all is as good."""
+        return measured_prior(self.held_back, self.own, self.n_ratings)
 
 
 def grid_scores(
@@ -85,37 +130,24 @@ def grid_scores(
     """
     rows = []
     for spec in specs:
-        candidates = spec.candidates()
-        own = errors.filter(pc.equal(errors.column("learner"), spec.label)).column("errors")
-        own = own.drop_null()
-        values = own.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        table = values.reshape(len(own), len(candidates))
-        scores = [_mean(column) for column in table.T]
-        if all(mean is None for mean, _ in scores):
+        found = SampleErrors.of(spec, errors)
+        scores = [mean_and_error(column) for column in found.held_back.T]
+        best = int(np.argmin([error for error, _ in scores]))
+        if not math.isfinite(scores[best][0]):
             raise LearnerError(
                 f"{spec.label}: no point of its grid can be told from the others: "
-                + ("none could be learned by every user" if len(own) else "no user can tell")
+                + ("none could be learned by every user" if len(found.own) else "no user can tell")
             )
-        best = int(np.argmin([math.inf if mean is None else mean for mean, _ in scores]))
-        for position, (params, (mean, error)) in enumerate(zip(candidates, scores, strict=True)):
+        for position, (params, score) in enumerate(zip(spec.candidates(), scores, strict=True)):
+            error, noise = (value if math.isfinite(value) else None for value in score)
             rows.append({
                 "learner": spec.label,
                 "candidate": position + 1,
                 "hyperparameters": spec.hyperparameters(scale, params),
-                "users": len(own),
-                "error": mean,
-                "standard_error": error,
+                "measure": spec.measure,
+                "users": len(found.own),
+                "error": error,
+                "standard_error": noise,
                 "chosen": position == best,
             })  # fmt: skip
     return rows
-
-
-def _mean(values: Any) -> tuple[float | None, float | None]:
-    """Return mean and its standard error; None where a user's model failed or there is no user."""
-    if len(values) == 0 or not np.isfinite(values).all():
-        return None, None
-    mean = math.fsum(values) / len(values)
-    if len(values) == 1:
-        return mean, None
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    return mean, math.sqrt(squares / (len(values) - 1) / len(values))

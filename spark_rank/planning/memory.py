@@ -131,6 +131,13 @@ def _making_features_again(config: Config, sizes: Sizes) -> float:
     return _making_features(refit_config(config), sizes)
 
 
+def _tuning(config: Config, sizes: Sizes) -> float:
+    """Return what a second factor model takes; other kinds of features make a new offset only."""
+    if config.features.kind != "factors" or not any(e.grid for e in config.train.learners):
+        return 0.0
+    return _making_features(config, sizes)
+
+
 def _naming_items(config: Config, sizes: Sizes) -> float:
     return sizes.items * 200.0
 
@@ -141,5 +148,6 @@ _WORKERS = {
     "refit": _learning_again, "recommend": _listing,
 }  # fmt: skip
 _DRIVERS = {
-    "features": _making_features, "refit": _making_features_again, "recommend": _naming_items,
+    "features": _making_features, "tune": _tuning, "refit": _making_features_again,
+    "recommend": _naming_items,
 }  # fmt: skip

@@ -137,12 +137,18 @@ def _features(config: Config, sizes: Sizes) -> Work:
         return Work(sizes.ratings * rate("reviewers") if settings.kind != "given" else 0.0)
     if settings.kept_from is not None:
         return Work()
+    # all blocks are read to find the sample
+    return Work(sizes.ratings * rate("reviewers"), _factor_seconds(config, sizes))
+
+
+def _factor_seconds(config: Config, sizes: Sizes) -> float:
+    """Return the time to learn the factor model."""
+    settings = config.features
     ratings, users = sampled(config, sizes)
     cube = (settings.rank + 1) ** 3
     each = ratings * moments(config) * rate("factors")
     each += (users + sizes.items) * cube * rate("factors solve")
-    # all blocks are read to find the sample
-    return Work(sizes.ratings * rate("reviewers"), settings.rounds * each)
+    return settings.rounds * each
 
 
 def _targets(config: Config, sizes: Sizes) -> list[tuple[float, float]]:
@@ -157,13 +163,24 @@ def _train(config: Config, sizes: Sizes) -> Work:
 
 
 def _tune(config: Config, sizes: Sizes) -> Work:
-    entries = [e for e in config.train.learners if e.grid and e.selection == "sample"]
+    entries = [entry for entry in config.train.learners if entry.grid]
+    if not entries:
+        return Work()
     groups = _targets(config, sizes)
     users = sum(n for n, _ in groups) or 1.0
     share = min(1.0, config.tune.users / users)
-    return Work(
-        sum(share * n * _choice_seconds(e, config, m) for (n, m), e in product(groups, entries))
-    )
+    each = sum(share * n * _tried_seconds(e, config, m) for (n, m), e in product(groups, entries))
+    # features are made once more, without what is held back
+    again = _factor_seconds(config, sizes) if config.features.kind == "factors" else 0.0
+    return Work(sizes.ratings * rate("reviewers") + each, again)
+
+
+def _tried_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
+    """Return the time to try all points on what one user has held back, and by the own errors."""
+    points = math.prod(len(values) for values in entry.grid.values())
+    folds = config.train.folds
+    once = points * _fit_seconds(entry, config, m * (folds - 1) / folds)
+    return once if entry.selection == "sample" else once + _choice_seconds(entry, config, m)
 
 
 def _evaluate(config: Config, sizes: Sizes) -> Work:

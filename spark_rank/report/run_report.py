@@ -95,7 +95,9 @@ class RunReport:
     def _optional_sections(self) -> list[Section]:
         sections = []
         if "tuning" in self.tables:
-            sections.append(tuning.tuning_section(self.tables["tuning"]))
+            facts = self.records["tune"]["facts"]
+            tuned = self.records["evaluate"]["facts"].get("tuned", {})
+            sections.append(tuning.tuning_section(self.tables["tuning"], facts, tuned))
         if "ensemble_curve" in self.tables:
             sections.append(
                 ensembles.ensembles_section(

@@ -1,20 +1,28 @@
-"""Hyper-parameters that were chosen on a sample of users, in the report."""
+"""Hyper-parameters that were chosen on a sample of users, in the report, and whether they hold."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_rank.report.page import Cell, Section, Table
 
-Rows = Sequence[Mapping[str, Any]]
+Facts = Mapping[str, Any]
+Rows = Sequence[Facts]
 
 _HEADER = ["learner", "hyper-parameters", "error", "standard error", "users"]
+_CHECK = ["learner", "measure", "in tuning", "on held-out ratings", "difference"]
+# held-out errors that are greater by this share and by so many standard errors are marked
+_TOLERATED, _EVIDENCE = 0.02, 2.0
 
 
-def tuning_section(tuning: Rows) -> Section:
-    """Return every point of the grids with its error; the chosen one stands out."""
+def tuning_section(tuning: Rows, facts: Facts, tuned: Mapping[str, Facts]) -> Section:
+    """Return every point of the grids with its error, warnings, and the errors of the chosen.
+
+    `facts` are those of the stage tune, `tuned` what evaluate found for the same users.
+    """
     ordered = sorted(tuning, key=lambda row: (row["learner"], row["candidate"]))
     learners = dict.fromkeys(row["learner"] for row in ordered)
     body = []
@@ -27,10 +35,49 @@ def tuning_section(tuning: Rows) -> Section:
             for row, point in zip(own, points, strict=True)
         ]
     words = (
-        "Errors are means over a sample of users, from their training ratings alone; those of "
-        "different learners may be on different scales."
+        "Errors are means over a sample of users, on training ratings that were held back from "
+        "item features and learner; those of different learners may be on different scales."
     )
-    return Section("Choice of hyper-parameters", [words, Table(_HEADER, body)])
+    parts: list[str | Table] = [words, Table(_HEADER, body)]
+    parts += [f"Warning: {text}." for text in facts.get("edges", [])]
+    parts += _own_choices(facts.get("priors", {}))
+    if tuned:
+        parts.append(_check(tuned))
+    return Section("Choice of hyper-parameters", parts)
+
+
+def _own_choices(priors: Mapping[str, Facts | None]) -> list[str]:
+    """Say how far single users have a choice of their own."""
+    return [
+        f"{learner}: every user takes the marked point, for the users' own errors choose no better."
+        if prior is None
+        else f"{learner}: every user starts from the errors above; with {prior['ratings']:,.0f} "
+        "training ratings, half of what sets the user's own errors apart counts."
+        for learner, prior in sorted(priors.items())
+    ]
+
+
+def _check(tuned: Mapping[str, Facts]) -> Table:
+    """Return the error of the chosen point in tuning beside that on held-out ratings."""
+    return Table(
+        _CHECK,
+        [_check_cells(learner, found) for learner, found in sorted(tuned.items())],
+        "The same users; the held-out models have learned from more ratings, so that their errors "
+        "should be the smaller ones. Much greater ones are marked: the tuning was too optimistic. "
+        "MSD counts pairs of different items here, which makes it a little greater than elsewhere.",
+    )
+
+
+def _check_cells(learner: str, found: Facts) -> list[Cell]:
+    tuning, held_out = found["tuning"], found["held_out"]
+    cells = [Cell(learner), Cell(found["measure"], left=True), Cell(_number(tuning))]
+    cells.append(Cell(_number(held_out)))
+    if held_out is None or tuning == 0.0:
+        return [*cells, Cell("–")]
+    errors = [found[f"{name}_standard_error"] or 0.0 for name in ("tuning", "held_out")]
+    noise = _EVIDENCE * math.hypot(*errors)
+    worse = held_out - tuning > max(noise, _TOLERATED * tuning)
+    return [*cells, Cell(f"{100.0 * (held_out / tuning - 1.0):+.1f} %", worse=worse)]
 
 
 def _cells(row: Mapping[str, Any], point: Mapping[str, Any], varied: Sequence[str]) -> list[Cell]:

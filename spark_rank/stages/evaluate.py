@@ -34,6 +34,7 @@ from spark_rank.engine.user_groups import ALL, UserGroups
 from spark_rank.stages.models import ensemble_input, model_files
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, recorded_training
+from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.wording import count_of
 
 
@@ -63,6 +64,7 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "users": _overall(tables[SUMMARY.table], "users"),
             "status": status,
             "relevant_from": measures.relevant_from,
+            "tuned": tuned_scores(run, run.written(METRICS)),
         },
         rows[METRICS.table] // len(status) if status else None,
     )

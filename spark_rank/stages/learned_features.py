@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from spark_rank.config import Config
+from spark_rank.config import Config, FeaturesConfig
 from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.engine.final_run import FinalRun, is_refitted
 from spark_rank.engine.stage import StageResult
@@ -34,25 +34,12 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     """Learn item factors and the prior of every user."""
     settings = config.features
     items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
-    data = sample_users(
+    found = learned_factors(
+        settings,
         run.read(BLOCKS),
         n_items=len(items),
-        share=settings.user_share,
-        max_ratings=settings.max_ratings,
-        max_users=most_users(settings.rank),
         seed=config.seed,
-    )
-    if len(data.ratings) == 0:
-        raise InputDataError(
-            "features: the sample of users has no training rating: raise features.user_share or "
-            "features.max_ratings"
-        )
-    found = learn_factors(
-        data,
-        rank=settings.rank,
-        rounds=settings.rounds,
-        seed=config.seed,
-        progress=partial(_say_round, run.in_progress.stage),
+        stage=run.in_progress.stage,
     )
     offsets = items.append_column("offset", pa.array(found.offset))
     rows = run.write(ITEM_FEATURES, feature_table(spark, found.matrix, offsets))
@@ -64,6 +51,27 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
         {ITEM_FEATURES.table: rows},
         {**file_facts(files, squared_radius(found.matrix)), **_factor_facts(found)},
     )
+
+
+def learned_factors(
+    settings: FeaturesConfig, blocks: DataFrame, *, n_items: int, seed: int, stage: str
+) -> Factors:
+    """Learn factors from the training ratings of a sample of the blocks' users."""
+    data = sample_users(
+        blocks,
+        n_items=n_items,
+        share=settings.user_share,
+        max_ratings=settings.max_ratings,
+        max_users=most_users(settings.rank),
+        seed=seed,
+    )
+    if len(data.ratings) == 0:
+        raise InputDataError(
+            f"{stage}: the sample of users has no training rating: raise features.user_share or "
+            "features.max_ratings"
+        )
+    say = partial(_say_round, stage)
+    return learn_factors(data, rank=settings.rank, rounds=settings.rounds, seed=seed, progress=say)
 
 
 def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:

@@ -31,7 +31,6 @@ from spark_rank.stages.training import (
     LEARNED_COLUMNS,
     learn_job,
     learns_all,
-    specs_of,
     target_blocks,
 )
 from spark_rank.wording import count_of
@@ -118,12 +117,8 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def all_specs(config: Config, run: Run) -> list[LearnerSpec]:
-    """Return the learners with what was chosen for all users, behind baselines if asked for."""
-    chosen = tune.chosen_for_all(config, run)
-    own = [
-        replace(spec, params=chosen[spec.label], grid={}) if spec.label in chosen else spec
-        for spec in specs_of(config.train)
-    ]
+    """Return the learners with what tune has chosen, behind baselines if asked for."""
+    own = tune.decided_specs(config, run)
     return [*BASELINE_SPECS, *own] if config.train.baselines else own
 
 

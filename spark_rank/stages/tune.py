@@ -1,105 +1,177 @@
-"""tune: choose hyper-parameters for all users on a sample of them, from training ratings alone."""
+"""tune: measure the points of grids on a sample of users, on ratings that no feature has seen."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.schema import TrainConfig
+from spark_rank.data.blocks import with_held_back
 from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.tables import BLOCKS, TUNING
 from spark_rank.data.workers import by_workers
+from spark_rank.engine.choice_prior import ChoicePrior
 from spark_rank.engine.crashes import again_with_care
+from spark_rank.engine.grid_edges import edges
 from spark_rank.engine.learning import LearnJob
 from spark_rank.engine.selection import MIN_RATINGS
+from spark_rank.engine.specs import LearnerSpec
 from spark_rank.engine.stage import Stage, StageResult
 from spark_rank.engine.store import Run
-from spark_rank.engine.tuning import ERRORS_DDL, error_batches, grid_scores
+from spark_rank.engine.tuning import ERRORS_DDL, Row, SampleErrors, error_batches, grid_scores
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.events import emit
 from spark_rank.learners.errors import LearnerError
 from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
+from spark_rank.stages.unseen_features import unseen_features
 from spark_rank.wording import count_of
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Score every point of the grids that are chosen on a sample."""
-    specs = [spec for spec in specs_of(config.train) if spec.grid and spec.selection == "sample"]
+    """Score every point of every grid; say what all users take, or what each one starts from."""
+    specs = [spec for spec in specs_of(config.train) if spec.grid]
     if not specs:
-        raise ConfigError("tune: no learner in train.learners has a grid to choose from for all")
+        raise ConfigError("tune: no learner in train.learners has a grid to choose from")
+    kept = _kept_choice(config, run)
+    if kept is not None:
+        return kept
     job = learn_job(config.train, specs, spark, run)
-    errors = _sample_errors(_sample(config, run), job)
-    if len(errors) == 0:
-        raise InputDataError(
-            f"tune: no user has the {_least_ratings(config.train)} training ratings that choosing "
-            "hyper-parameters takes: leave the grids out"
-        )
+    errors = _sample_errors(config, spark, run, job)
     try:
         rows = grid_scores(specs, errors, job.limits.scale)
     except LearnerError as error:
         raise InputDataError(f"tune: {error}") from None
     table = pa.Table.from_pylist(rows, arrow_schema(TUNING.columns))
     written = run.write(TUNING, spark.createDataFrame(table).coalesce(1))
+    return _result(specs, rows, errors, written)
+
+
+def _result(
+    specs: Sequence[LearnerSpec], rows: Sequence[Row], errors: pa.Table, written: int
+) -> StageResult:
     best = {row["learner"]: row["candidate"] - 1 for row in rows if row["chosen"]}
     points = {spec.label: spec.candidates()[best[spec.label]] for spec in specs}
-    words = "; ".join(f"{label}: {_in_words(spec.grid, points[label])}"
-                      for label, spec in zip(points, specs, strict=True))  # fmt: skip
+    priors = {spec.label: SampleErrors.of(spec, errors).prior()
+              for spec in specs if spec.chosen_per_user}  # fmt: skip
+    words = "; ".join(_in_words(spec, points[spec.label], priors) for spec in specs)
     failures = errors.column("detail").drop_null().to_pylist()
     if failures:
         words += f"; left out {count_of(len(failures), 'failure')}, the first: {failures[0]}"
-    facts = {"chosen": points, "failures": len(failures)}
+    at_edges = [text for spec in specs for text in edges(spec, points[spec.label])]
+    for text in at_edges:
+        emit("grid_edge", text, stage="tune", level="warning")
+    facts = {
+        "chosen": points,
+        "priors": {label: prior and prior.to_record() for label, prior in priors.items()},
+        "edges": at_edges,
+        "failures": len(failures),
+    }
     return StageResult(words, {TUNING.table: written}, facts)
 
 
-def _sample_errors(sample: DataFrame, job: LearnJob) -> pa.Table:
+def _in_words(
+    spec: LearnerSpec, point: dict[str, Any], priors: dict[str, ChoicePrior | None]
+) -> str:
+    text = ", ".join(f"{name} {point[name]}" for name in spec.grid)
+    if spec.label not in priors:
+        return f"{spec.label}: {text}"
+    if priors[spec.label] is None:
+        return f"{spec.label}: {text} for every user, whose own errors choose no better"
+    return f"{spec.label}: every user's own choice, starting from {text}"
+
+
+def _kept_choice(config: Config, run: Run) -> StageResult | None:
+    """Return the choice of the run whose factors are kept, if it chose by the same settings."""
+    named = config.features.kept_from
+    if named is None:
+        return None
+    earlier = Run(run.spark, config.store, named)
+    record = earlier.record("tune")
+    if record is None or record["settings"] != _plain_settings(config):
+        return None
+    columns = [column.name for column in TUNING.columns]
+    rows = run.write(TUNING, earlier.read(TUNING).select(*columns).coalesce(1))
+    return StageResult(f"kept from {named}: {record['message']}", {TUNING.table: rows},
+                       record["facts"])  # fmt: skip
+
+
+def _sample_errors(config: Config, spark: SparkSession, run: Run, job: LearnJob) -> pa.Table:
+    """Return the errors of the sample's users, with features that have not seen what they miss."""
+    settings = config.train
+    users = _picked(config, run)
+    if len(users) == 0:
+        raise InputDataError(
+            f"tune: no user has the {least_ratings(settings.min_ratings)} training ratings that "
+            "choosing hyper-parameters takes: leave the grids out"
+        )
+    chosen = spark.createDataFrame(users)
+    least = max(settings.min_ratings, 2)
+    blocks = with_held_back(run.read(BLOCKS), chosen, settings.folds, least)
+    honest = replace(job, files=unseen_features(config, spark, run, blocks, job.files))
+    sample = blocks.join(F.broadcast(chosen), "user", "left_semi").select(*LEARNED_COLUMNS)
+    sample = sample.repartition(spark.sparkContext.defaultParallelism * 4, "user")
+
     def errors(care: bool) -> pa.Table:
-        work = partial(error_batches, job=replace(job, isolated=care))
+        work = partial(error_batches, job=replace(honest, isolated=care))
         return by_workers(sample, work, ERRORS_DDL).toArrow()
 
     return again_with_care(errors, "tune", "the sample")
 
 
-def chosen_for_all(config: Config, run: Run) -> dict[str, dict[str, Any]]:
-    """Return the hyper-parameters that were chosen, by label, for the grids of this config."""
+def _picked(config: Config, run: Run) -> pa.Table:
+    """Return the users with the least hashes, of those that can be learned: column ``user``."""
+    targets = target_blocks(config.train, run.read(BLOCKS))
+    able = targets.where(F.col("n_train") >= least_ratings(config.train.min_ratings))
+    return (
+        able.orderBy(*sample_order(config.seed)).limit(config.tune.users).select("user").toArrow()
+    )
+
+
+def sample_order(seed: int) -> tuple[Column, Column]:
+    """Return the columns by which users come into the sample, the first ones first."""
+    return F.xxhash64(F.lit(seed), F.lit("tune"), "user_id"), F.col("user_id")
+
+
+def least_ratings(min_ratings: int) -> int:
+    """Return how many training ratings a user of the sample has: two of them are held back."""
+    return max(min_ratings + 2, MIN_RATINGS)
+
+
+def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
+    """Return the learners of this config, with what the run has chosen from their grids."""
+    specs = specs_of(config.train)
     if not is_needed(config):
-        return {}
+        return specs
     record = run.record("tune") or {}
-    if record["settings"] != json.loads(json.dumps(_deciding_settings(config))):
+    if record["settings"] != _plain_settings(config):
         raise ConfigError(
             f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
             "the new run a name of its own with --set run_id=NAME, or go back to what they were"
         )
-    chosen: dict[str, dict[str, Any]] = record["facts"]["chosen"]
-    return chosen
+    return [_decided(spec, record["facts"]) if spec.grid else spec for spec in specs]
+
+
+def _decided(spec: LearnerSpec, facts: dict[str, Any]) -> LearnerSpec:
+    prior = facts["priors"].get(spec.label)
+    if prior is not None:
+        return replace(spec, prior=ChoicePrior.from_record(prior))
+    return replace(spec, params=facts["chosen"][spec.label], grid={})
 
 
 def is_needed(config: Config) -> bool:
-    """Tell whether a learner has a grid that is chosen from once for all."""
-    return any(entry.grid and entry.selection == "sample" for entry in config.train.learners)
+    """Tell whether a learner has a grid to choose from."""
+    return any(entry.grid for entry in config.train.learners)
 
 
-def _sample(config: Config, run: Run) -> DataFrame:
-    """Return the blocks of the users with the least hashes, of those that can be learned."""
-    draw = F.xxhash64(F.lit(config.seed), F.lit("tune"), "user_id")
-    targets = target_blocks(config.train, run.read(BLOCKS))
-    able = targets.where(F.col("n_train") >= _least_ratings(config.train))
-    picked = able.orderBy(draw, "user_id").limit(config.tune.users)
-    picked = picked.select(*LEARNED_COLUMNS)
-    return picked.repartition(run.spark.sparkContext.defaultParallelism * 4, "user")
-
-
-def _least_ratings(settings: TrainConfig) -> int:
-    return max(settings.min_ratings, MIN_RATINGS)
-
-
-def _in_words(grid: Any, point: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {point[name]}" for name in grid)
+def _plain_settings(config: Config) -> Any:
+    return json.loads(json.dumps(_deciding_settings(config)))
 
 
 def _deciding_settings(config: Config) -> Any:
@@ -109,8 +181,8 @@ def _deciding_settings(config: Config) -> Any:
         "tune": {"users": config.tune.users},
         "learners": [
             {"name": entry.label, "learner": entry.learner, "item_offset": entry.item_offset,
-             "params": entry.params, "grid": entry.grid}
-            for entry in entries if entry.selection == "sample"
+             "params": entry.params, "grid": entry.grid, "selection": entry.selection}
+            for entry in entries
         ],
         "min_ratings": settings.min_ratings,
         "max_kernel_ratings": settings.max_kernel_ratings,

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.blocks import training_part, user_blocks
+from spark_rank.data.blocks import training_part, user_blocks, with_held_back
 from spark_rank.data.contracts import ddl
 from spark_rank.data.packed_blocks import BLOCK_COLUMNS
 from spark_rank.data.workers import by_workers
@@ -119,3 +119,23 @@ def test_features_see_the_training_part_only(spark: SparkSession) -> None:
     )
     seen = sorted(tuple(row) for row in training_part(frame, "user").collect())
     assert seen == [(1, 7, 1.0), (1, 8, 2.0), (2, 5, 4.0)]
+
+
+def test_what_is_held_back_is_no_longer_for_training(spark: SparkSession) -> None:
+    rows = [
+        (user, list(range(size)), [float(i) for i in range(size)], n_train)
+        for user, size, n_train in ((1, 40, 20), (2, 12, 6), (3, 9, 5), (4, 40, 20))
+    ]
+    frame = spark.createDataFrame(
+        rows, "user int, items array<int>, ratings array<float>, n_train int"
+    )
+    chosen = spark.createDataFrame([(1,), (2,), (3,)], "user int")
+    found = with_held_back(frame, chosen, parts=5, least_training=4).orderBy("user").collect()
+    # a fifth, two at least; four stay to learn from; who is not chosen stays as he is
+    assert [(row["n_train"], len(row["items"])) for row in found] == [
+        (16, 20), (4, 6), (4, 5), (20, 40),
+    ]  # fmt: skip
+    for row in found:
+        assert row["items"] == list(range(len(row["items"]))) == row["ratings"]
+    seen = training_part(with_held_back(frame, chosen, 5, 4).where("user = 1")).collect()
+    assert sorted(row["item"] for row in seen) == list(range(16))

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from spark_rank.engine.choice_prior import ChoicePrior
 from spark_rank.engine.fitting import Limits, Sample
 from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.selection import best_candidate, candidate_errors
+from spark_rank.engine.selection import best_candidate, candidate_errors, held_back_errors
 from spark_rank.engine.specs import LearnerSpec
 from spark_rank.learners import MPRank, PRank, RankBoost
 
@@ -99,6 +100,46 @@ def test_the_least_error_wins_and_the_first_of_equals() -> None:
     # a seed of nothing: both points are the same learner
     equal = spec("mprank", {"degree": [3, 2]}, "k_fold", C=1.0)
     assert best_candidate(equal, SAMPLE, LIMITS) == {"C": 1.0, "degree": 3}
+
+
+def test_held_back_ratings_are_measured_pair_by_pair() -> None:
+    learned_from, held_back = SAMPLE.part(slice(0, 7)), SAMPLE.part(slice(7, M))
+    pairs = [(i, j) for i in range(M - 7) for j in range(M - 7) if i != j]
+    y = held_back.ratings
+    for name, params, error in (
+        ("mprank", {"C": 2.0}, lambda h, i, j: ((h[i] - h[j]) - (y[i] - y[j])) ** 2),
+        ("svrank", {"C": 2.0}, lambda h, i, j: ((h[i] - h[j]) - (y[i] - y[j])) ** 2),
+    ):
+        point = spec(name, {"C": [2.0]})
+        model = point.make(SCALE, params)
+        model.fit(learned_from.X, learned_from.ratings, offset=learned_from.offset)
+        h = model.decision_function(held_back.X, offset=held_back.offset)
+        found = held_back_errors(point, learned_from, held_back, LIMITS)
+        assert found is not None
+        assert_allclose(found, [np.mean([error(h, i, j) for i, j in pairs])], rtol=1e-9)
+
+
+def test_held_back_ratings_that_cannot_tell_are_left_out() -> None:
+    whole, order = spec("mprank", {"C": [1.0]}), spec("ranksvm", {"C": [1.0]})
+    equal = Sample(X[:3], np.full(3, 4.0), OFFSET[:3])
+    assert held_back_errors(whole, SAMPLE.part(slice(0, 1)), SAMPLE, LIMITS) is None
+    assert held_back_errors(whole, equal, SAMPLE, LIMITS) is None
+    assert held_back_errors(whole, SAMPLE, SAMPLE.part(slice(0, 1)), LIMITS) is None
+    assert held_back_errors(order, SAMPLE, equal, LIMITS) is None
+    assert held_back_errors(whole, SAMPLE, equal, LIMITS) is not None
+
+
+def test_a_prior_has_the_users_own_errors_weigh_by_their_ratings() -> None:
+    grid = {"C": [1e-9, 1.0, 1e9]}
+    own = candidate_errors(spec("mprank", grid, "leave_pair_out"), SAMPLE, LIMITS)
+    assert own is not None
+    for trust in (1e-9, 1e9):
+        prior = ChoicePrior((3.0, 3.0, 1.0), tuple(np.zeros(3)), trust)
+        point = replace(spec("mprank", grid, "leave_pair_out"), prior=prior)
+        best = int(np.argmin(np.array(prior.errors) + M / (M + trust) * own))
+        assert best_candidate(point, SAMPLE, LIMITS) == {"C": grid["C"][best]}
+        few = SAMPLE.part(np.arange(3))
+        assert best_candidate(point, few, LIMITS) == {"C": 1e9}
 
 
 def test_too_few_ratings_take_the_first() -> None:

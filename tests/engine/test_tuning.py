@@ -24,7 +24,9 @@ def table(rows: list[list[float]]) -> pa.Table:
     return pa.table({
         "learner": pa.array(["m"] * len(rows)),
         "user_id": pa.array([str(number) for number in range(len(rows))]),
+        "n_ratings": pa.array([20] * len(rows)),
         "errors": pa.array(rows, pa.list_(pa.float64())),
+        "own_errors": pa.array([None] * len(rows), pa.list_(pa.float64())),
     })  # fmt: skip
 
 
@@ -42,6 +44,7 @@ def test_the_least_mean_is_chosen() -> None:
         (1.0, 0.1), (1.0, 0.2), (2.0, 0.1), (2.0, 0.2),
     ]  # fmt: skip
     assert {row["users"] for row in found} == {3}
+    assert {row["measure"] for row in found} == {"msd"}
 
 
 def test_the_order_of_the_users_decides_nothing() -> None:
@@ -67,12 +70,13 @@ def test_a_grid_that_nobody_can_tell_apart_is_refused() -> None:
 def test_what_goes_wrong_with_one_user_is_told_and_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fragile(spec: LearnerSpec, sample: Sample, limits: Limits) -> np.ndarray:
+    def fragile(spec: LearnerSpec, sample: Sample, held_back: Sample, limits: Limits) -> np.ndarray:
         if len(sample.ratings) == 5:
             raise ZeroDivisionError("poison")
+        assert held_back.ratings.tolist() == [2.0, 2.0]
         return np.array([2.0, 1.0, 3.0, 4.0])
 
-    monkeypatch.setattr(tuning, "candidate_errors", fragile)
+    monkeypatch.setattr(tuning, "held_back_errors", fragile)
     features = ItemFeatures(
         np.ones((9, 2), np.float32), np.zeros(9), np.empty((0, 2), np.float32),
         pa.array([str(item) for item in range(9)]),
@@ -90,6 +94,7 @@ def test_what_goes_wrong_with_one_user_is_told_and_leaves_the_others(
     assert (bad["user_id"], bad["errors"]) == ("bad", None)
     assert bad["detail"] == "ZeroDivisionError: poison"
     assert (good["user_id"], good["errors"], good["detail"]) == ("good", [2.0, 1.0, 3.0, 4.0], None)
+    assert (good["n_ratings"], good["own_errors"]) == (6, None)
     found = grid_scores([SPEC], pa.Table.from_batches([out]), None)
     assert [(row["error"], row["users"]) for row in found] == [
         (2.0, 1),

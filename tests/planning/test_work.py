@@ -104,6 +104,18 @@ def test_leave_pair_out_shares_a_factorisation_among_values_of_c() -> None:
     assert learner_seconds(entry, settings, 50) == pytest.approx(once + chosen)
 
 
+def test_tuning_learns_the_factors_once_more() -> None:
+    grid = LearnerConfig("svrank", grid={"C": [1, 2]}, selection="k_fold")
+    for sample, kind in ((grid, "factors"), (grid, "panel")):
+        settings = config(sample, kind=kind)
+        again = stage_work("features", settings, EQUAL).driver
+        assert stage_work("tune", settings, EQUAL).driver == again
+        assert (again > 0.0) == (kind == "factors")
+    own = stage_work("tune", config(grid), EQUAL).executors
+    for_all = stage_work("tune", config(LearnerConfig("svrank", grid={"C": [1, 2]})), EQUAL)
+    assert own > for_all.executors
+
+
 def test_a_choice_for_all_costs_tune_and_not_train() -> None:
     plain, grid = LearnerConfig("svrank"), LearnerConfig("svrank", grid={"C": [1, 2]})
     assert learner_seconds(grid, config(grid), 50) == learner_seconds(plain, config(plain), 50)

@@ -133,6 +133,7 @@ def test_what_a_sample_chose_is_what_all_are_trained_with(trained: Run) -> None:
     )
     assert {(learner, n) for learner, n, *_ in rows} == {
         *(("shared", n) for n in range(1, 7)), ("averaged", 1), ("averaged", 2),
+        *(("own", n) for n in range(1, 5)), ("own_folds", 1), ("own_folds", 2),
     }  # fmt: skip
     assert {users for _, _, _, users, _, _ in rows} == {15}
     for label in ("shared", "averaged"):
@@ -150,22 +151,32 @@ def test_what_a_sample_chose_is_what_all_are_trained_with(trained: Run) -> None:
 def test_train_refuses_what_was_chosen_for_another_grid(
     spark: SparkSession, make_config: MakeConfig, trained: Run
 ) -> None:
-    assert set(tune.chosen_for_all(make_config(yaml=LEARNERS), trained)) == {"shared", "averaged"}
+    found = tune.decided_specs(make_config(yaml=LEARNERS), trained)
+    assert all(spec.prior is not None for spec in found if spec.grid)
     edited = make_config(yaml=LEARNERS.replace("[0.0001, 0.1, 1]", "[0.1, 1]"))
     with pytest.raises(ConfigError, match="for other settings"):
-        tune.chosen_for_all(edited, trained)
+        tune.decided_specs(edited, trained)
     with pytest.raises(ConfigError, match="no learner in train.learners has a grid"):
         tune.tune(make_config(), spark, trained)
 
 
-def test_each_user_has_a_choice_of_its_own(trained: Run) -> None:
-    for label in ("own", "own_folds"):
+def test_each_user_has_the_choice_that_the_sample_allows(
+    make_config: MakeConfig, trained: Run
+) -> None:
+    specs = {spec.label: spec for spec in tune.decided_specs(make_config(yaml=LEARNERS), trained)}
+    priors = (trained.record("tune") or {})["facts"]["priors"]
+    assert priors.keys() == {"own", "own_folds"}
+    for label, prior in priors.items():
         used = query(
             trained,
             f"""select distinct hyperparameters from {{models}}
                 where learner = '{label}' and status = 'learned'""",
         )
-        assert len({json.loads(text)["C"] for (text,) in used}) > 1
+        values = {json.loads(text)["C"] for (text,) in used}
+        if prior is None:  # one point for all is as good
+            assert values == {specs[label].params["C"]}
+        else:
+            assert values <= set(specs[label].grid["C"])
 
 
 def test_partitions_decide_nothing(

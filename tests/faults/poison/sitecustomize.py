@@ -40,9 +40,18 @@ _WAYS = {
 }
 
 
+def _held(ratings: tuple[float, ...]) -> int:
+    """Return how many ratings `tune` holds back, with five folds."""
+    return max(2, len(ratings) // 5)
+
+
 def _poisoned_way(learn: Any) -> Any:
     def poisoned(self: Any, X: Any, y: Any, *more: Any, **named: Any) -> Any:
-        how = _poisoned.get(tuple(np.asarray(y).tolist()))
+        learned = tuple(np.asarray(y).tolist())
+        # tuning holds back the end of the training ratings
+        how = next((how for own, how in _poisoned.items()
+                    if own[: len(learned)] == learned and len(own) - len(learned) in (0, _held(own))
+                    ), None)  # fmt: skip
         if how is not None:
             _WAYS[how]()
         return learn(self, X, y, *more, **named)
