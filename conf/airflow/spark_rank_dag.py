@@ -32,7 +32,7 @@ SPARK_RANK = os.environ.get("SPARK_RANK", "spark-rank")
 RUN_ID = "{{ (logical_date or dag_run.run_after) | ds }}"
 # a run goes on from the one that consumers have
 SETTINGS = f"run_id={RUN_ID} previous=latest"
-# add tune before train where a learner has a grid for all users
+# add tune before train where a learner has a grid
 STAGES = (
     "ingest",
     "prepare",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,9 @@ def unseen_features(
     else:
         arrays = {"offset": _offset(settings["offset_shrinkage"], run, blocks)}
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
-        made = {name: publish_array(Path(folder), name, array) for name, array in arrays.items()}
+        made: dict[str, Any] = {
+            name: publish_array(Path(folder), name, array) for name, array in arrays.items()
+        }
         distribute_local(spark, Path(folder), made.values())
     return replace(files, **made)
 

@@ -31,7 +31,7 @@ train:
     - {name: own, params: {kernel: rbf}, grid: {C: [0.1, 10]}, selection: k_fold}
 recommend: {top: 3, bottom: 1}
 """
-BEFORE = ("ingest", "prepare", "features")
+BEFORE = ("ingest", "prepare", "features", "tune")
 
 
 def ratings(users: int, items: int) -> dict[tuple[str, str], int]:
@@ -182,7 +182,7 @@ def test_all_are_learned_where_a_model_depends_on_something_else(store: Store, s
     facts = (other.record("train") or {})["facts"]["previous"]
     assert facts["all_learned_because"] == "other learners or settings"
     anew = store.run(
-        store.config("anew", "previous=first", day="SECOND"), ("features", "train"), second
+        store.config("anew", "previous=first", day="SECOND"), ("features", "tune", "train"), second
     )
     facts = (anew.record("train") or {})["facts"]["previous"]
     assert facts["all_learned_because"].startswith("features were made anew (features.kept_from")
