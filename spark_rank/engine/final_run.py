@@ -67,10 +67,9 @@ class FinalRun(Run):
 
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table, or one of the features in progress; all ratings are training."""
-        own = self.own(contract)
-        if self._features is not None and own.table in self._features.tables:
+        if self._features is not None and contract.table in self._features.tables:
             return self.written(contract)
-        frame = super().read(own)
+        frame = super().read(self.own(contract))
         if contract.table == BLOCKS.table:
             return frame.withColumn("n_train", F.size("items"))
         if contract.table == ITEM_COUNTS.table:

@@ -110,6 +110,20 @@ def test_lists_are_those_of_a_run_that_holds_nothing_out(refitted: Run, whole: R
     assert not record(whole, "recommend")["facts"]["all_ratings"]
 
 
+@pytest.mark.parametrize("kind", ["panel", "reference"])
+def test_reviewers_show_all_their_ratings(kind: str, store: Store, measured: Run) -> None:
+    sets = (f"features.kind={kind}", "features.panel_size=5", "features.reference_size=5",
+            "train.learners=[{name: own, params: {C: 0.1}}]")  # fmt: skip
+    run = store.run(store.config(kind, *sets), ("features", "train", "refit"), measured)
+    config = store.config(f"whole-{kind}", *sets, "prepare.train_share=1.0")
+    whole = store.run(config, ("prepare", "features", "train"), measured)
+    made = {"panel": ("panel",), "reference": ("panel", "reviewer_ratings")}[kind]
+    for table in (*made, "item_features"):
+        assert rows(run, f"final_{table}") == rows(whole, table)
+    own = "learner in ('own', 'item_offset')"
+    assert rows(run, "final_models") == rows(whole, "models", own)
+
+
 def test_lists_change_and_what_was_measured_stays(
     store: Store, measured: Run, refitted: Run
 ) -> None:
