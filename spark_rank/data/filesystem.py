@@ -109,7 +109,8 @@ class Filesystem:
         try:
             return _read(self._unpacked(jpath, stream), size)
         except Py4JJavaError as error:
-            raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
+            said = java_reason(error).removeprefix("java.io.")
+            raise InputDataError(f"{path}: is damaged and cannot be read ({said})") from None
         finally:
             stream.close()
 
