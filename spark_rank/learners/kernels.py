@@ -171,7 +171,7 @@ def _plain(values: FloatArray) -> FloatArray:
 def mean_row(X: FloatArray) -> FloatArray:
     """Return the mean of the rows: exactly the common one where all are equal."""
     first = X[0]
-    return np.asarray(first + (X - first).sum(axis=0) / len(X))
+    return np.asarray(first + np.add.reduce(X - first, axis=0) / len(X))
 
 
 def scale_gamma(X: FloatArray) -> float:
@@ -185,7 +185,7 @@ def scale_gamma(X: FloatArray) -> float:
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         away = X - X[0]  # exactly 0 where a column does not vary
-        away -= away.sum(axis=0) / len(X)
+        away -= np.add.reduce(away, axis=0) / len(X)
     flat = away.reshape(-1)
     spread = float(ddot(flat, flat)) / len(X)  # half the time of X.var()
     if not math.isfinite(spread):

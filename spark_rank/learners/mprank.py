@@ -24,8 +24,8 @@ from spark_rank.learners.kernel_machine import (
     check_digits,
     check_gram,
     check_items,
-    mean_target,
 )
+from spark_rank.learners.kernels import mean_row
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.ridge import (
@@ -36,6 +36,7 @@ from spark_rank.learners.ridge import (
     solve_ridge,
 )
 
+_SAFE_RIDGE = 1e-13  # share of m times the trace: rounding moves no score by a hundredth
 _NO_COSTS: FloatArray = np.empty(0)
 _BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training", "_stream")
 
@@ -96,6 +97,7 @@ class MPRank(KernelMachine):
     _stream: mprank_online.Stream | None
     _fitted_params: dict[str, Any]
     _fitted_ridge: float
+    _fitted_constant: bool
 
     def __init__(
         self,
@@ -156,7 +158,7 @@ class MPRank(KernelMachine):
 
     def _fit(self, features: FloatArray, targets: FloatArray) -> None:
         self._residuals: FloatArray | None = None
-        if (targets == targets[0]).all():
+        if self._fitted_constant:
             self._accept_constant(features, float(targets[0]))
         elif self._is_primal(*features.shape):
             self._fit_primal(features, targets)
@@ -302,7 +304,11 @@ class MPRank(KernelMachine):
             self._check_unchanged()
             self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
         self._stream = stream
-        self._training = (features, ratings - known)
+        targets = ratings - known
+        self._fitted_constant = (
+            lowest == highest if offset is None else bool((targets == targets[0]).all())
+        )
+        self._training = (features, targets)
         self._note_fit(len(ratings))
         return self._training
 
@@ -368,24 +374,28 @@ class MPRank(KernelMachine):
         if self.kernel == "linear":
             self._fit_linear_dual(X, y)
             return
-        ridge, mean = self._ridge(len(y)), mean_target(y)
-        targets, origin = y - mean, None
+        ridge, mean = self._ridge(len(y)), float(y.sum() / len(y))
+        targets, row_means = y - mean, None
         if self.kernel == "precomputed":
-            gram = X.copy()
+            gram, origin = X.copy(), None
             row_means = centre_gram(gram)
-            alpha, constant = solve_centred(gram, targets, ridge)
-            constant -= float(row_means @ alpha)
         else:
             points, origin = self._near_origin(X)
-            alpha, constant = solve_centred(self._kernel().upper(points), targets, ridge)
-        check_digits(alpha, self._greatest(X), targets)
+            gram = self._kernel().upper(points)
+        # Σ|α| is at most m · max|y| / ridge
+        few_digits = not ridge > _SAFE_RIDGE * len(y) * gram.trace()
+        alpha, constant = solve_centred(gram, targets, ridge)
+        if few_digits or row_means is not None:
+            check_digits(alpha, self._greatest(X), targets)
+        if row_means is not None:
+            constant -= float(row_means @ alpha)
         self._accept_dual(X, alpha, mean + constant, origin)
         self.objective_ = float(alpha @ targets)
         # (I/C′ + K) α = y − b·1
         self._residuals = -ridge * alpha
 
     def _fit_linear_dual(self, X: FloatArray, y: FloatArray) -> None:
-        ridge, mean = self._ridge(len(y)), mean_target(y)
+        ridge, mean = self._ridge(len(y)), float(y.sum() / len(y))
         points, origin = self._near_origin(X)
         gram, targets = points @ points.T, y - mean
         if is_faint(ridge, float(gram.trace())):
@@ -412,10 +422,11 @@ class MPRank(KernelMachine):
 
     def _accept_constant(self, X: FloatArray, target: float) -> None:
         """Take over ``w = 0``: of equal targets nothing is to be learned."""
-        self._accept_dual(X, np.zeros(len(X)), target, None)
-        if self._is_primal(*X.shape):
-            self.dual_coef_ = None
-        self.objective_, self._residuals = 0.0, np.zeros(len(X))
+        m, d = X.shape
+        self.dual_coef_ = None if self._is_primal(m, d) else np.zeros(m)
+        self.coef_ = np.zeros(d) if self.kernel == "linear" else None
+        self.support_ = None if self.kernel in ("linear", "precomputed") else X
+        self.intercept_, self.objective_, self._residuals = target, 0.0, np.zeros(m)
 
     def _accept_dual(
         self, X: FloatArray, alpha: FloatArray, intercept: float, origin: FloatArray | None
@@ -423,12 +434,11 @@ class MPRank(KernelMachine):
         """Take over a dual solution with Σα = 0, of kernel values between ``X − origin``."""
         self.dual_coef_, self.coef_, self.support_ = alpha, None, None
         self.intercept_ = float(intercept)
-        linear_part = np.zeros(X.shape[1])
-        if "linear" in self.kernel and alpha.any():
+        if "linear" in self.kernel:
             # Σα = 0: centring the rows changes nothing but the digits that survive
-            linear_part = (X - X.mean(axis=0)).T @ alpha
-        if origin is not None:
-            self.intercept_ -= float(origin @ linear_part)
+            linear_part = alpha @ (X - (mean_row(X) if origin is None else origin))
+            if origin is not None:
+                self.intercept_ -= float(origin @ linear_part)
         if self.kernel == "linear":
             self.coef_ = linear_part
         elif self.kernel != "precomputed":

@@ -39,9 +39,10 @@ class InsensitiveLoss:
         self.epsilon = epsilon
         self.power = power
         self.weight = weight
-        self.n_examples = len(targets)
+        lowest, highest = float(targets.min()), float(targets.max())
+        self._range = highest - lowest
         # the greatest number besides the scores in a difference
-        self.span = float(np.abs(targets).max()) + epsilon
+        self.span = max(highest, -lowest) + epsilon
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and a subgradient at `scores`, in O(m log m)."""
@@ -51,6 +52,10 @@ class InsensitiveLoss:
         # the double sum holds every pair twice
         pulls *= 2.0 * self.weight
         return 2.0 * self.weight * total, pulls
+
+    def is_nothing(self) -> bool:
+        """Tell whether ``w = 0`` costs nothing, and so is the solution whatever X is."""
+        return self._range <= self.epsilon
 
     def moved_by(self, shift: float, cost: float) -> float:
         """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""
@@ -94,7 +99,6 @@ class HingeLoss:
         self.n_levels = self.n_groups = len(levels)
         self.weight = weight
         self.offset = offset
-        self.n_examples = len(self.levels)
         self.span = 1.0 + (0.0 if offset is None else float(np.abs(offset).max()))
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
@@ -104,6 +108,10 @@ class HingeLoss:
         _, total, pulls = violations(shifted, order, self.levels, self.n_levels, 1.0)
         pulls *= self.weight
         return self.weight * total, pulls
+
+    def is_nothing(self) -> bool:
+        """Tell whether there is no pair, so that ``w = 0`` is the solution whatever X is."""
+        return self.n_levels == 1
 
     def moved_by(self, shift: float, cost: float) -> float:
         """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""

@@ -11,7 +11,7 @@ from spark_rank.learners.base import FloatArray
 from spark_rank.learners.bundle import GramProduct, Plane, Solution, minimise
 from spark_rank.learners.certificates import (
     Point,
-    certified_gap,
+    certified,
     point_of_dual,
     point_of_weights,
 )
@@ -79,25 +79,24 @@ class PairMachine(KernelMachine):
     def _fit_linear(self, X: FloatArray, loss: HingeSum) -> tuple[Solution | NewtonSolution, float]:
         means = X.sum(axis=0) / len(X)
         self.dual_coef_, self.support_, self.gamma_ = None, None, None
-        if _nothing_costs(loss):
+        if loss.is_nothing():
             self.coef_ = np.zeros(X.shape[1])
             return _constant_solution(len(X)), 0.0
         features = X - means
         solution, self.coef_ = self._minimise_linear(features, loss)
-        certified = self._certified(solution, loss, point_of_weights(features, self.coef_))
-        return certified, float(means @ self.coef_)
+        solution = self._certified(solution, loss, point_of_weights(features, self.coef_))
+        return solution, float(means @ self.coef_)
 
     def _certified(self, solution: Found, loss: HingeSum, point: Point) -> Found:
         """Return the solution with the gap that rounding leaves, or raise if it leaves none."""
         _check_finite(solution)
-        lower = solution.objective * (1.0 - solution.gap)
-        objective, gap = certified_gap(loss, point, lower, self.tol)
+        objective, gap = certified(loss, point, solution.objective, solution.gap, self.tol)
         if gap > max(_LOST, self.tol) and solution.n_iter < self.max_iter:
             raise NumericFailureError(
                 "rounding leaves nothing of the solution: lower C, or scale X down"
             )
-        certified = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
-        return cast(Found, certified)
+        known = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
+        return cast(Found, known)
 
     def _minimise_linear(
         self, features: FloatArray, loss: HingeSum
@@ -132,17 +131,17 @@ class PairMachine(KernelMachine):
         self.support_ = None if self.kernel == "precomputed" else X.copy()
         if self.kernel == "precomputed":
             check_gram(X)
-        if _nothing_costs(loss):
+        if loss.is_nothing():
             self.dual_coef_ = np.zeros(len(X))
             return _constant_solution(len(X)), 0.0
         gram, given, row_means, origin = self._training_gram(X)
         solution = self._minimise_kernel(gram, loss)
         dual = self.dual_coef_ = solution.dual
-        certified = self._certified(solution, loss, point_of_dual(gram, dual, given))
+        solution = self._certified(solution, loss, point_of_dual(gram, dual, given))
         mean = float(row_means @ dual)
         if origin is not None:
             mean += float(origin @ ((X - origin).T @ dual))
-        return certified, mean
+        return solution, mean
 
     def _training_gram(
         self, X: FloatArray
@@ -202,11 +201,6 @@ def _minimise_in_span(
     basis = np.linalg.qr(features[:-1].T)[0]
     near = minimise_by_newton(features @ basis, loss.hinges(), tol, max_iter)
     return near._replace(coef=basis @ near.coef)
-
-
-def _nothing_costs(loss: HingeSum) -> bool:
-    """Tell whether ``w = 0`` costs nothing, and so is the solution whatever the features are."""
-    return loss(np.zeros(loss.n_examples))[0] <= 0.0
 
 
 def _constant_solution(m: int) -> Solution:
