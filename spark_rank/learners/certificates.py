@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import ddot
 
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.pair_losses import HingeLoss, InsensitiveLoss
@@ -39,7 +38,7 @@ class Point(NamedTuple):
 def point_of_weights(features: FloatArray, coef: FloatArray) -> Point:
     """Return the point w on centred features. O(m d), a pass."""
     flat = features.reshape(-1)
-    most = math.sqrt(ddot(flat, flat) * ddot(coef, coef))
+    most = math.sqrt(float(flat @ flat) * float(coef @ coef))
 
     def closely() -> tuple[FloatArray, FloatArray, float]:
         half_norm = 0.5 * float(coef @ coef)  # of positive terms, which lose nothing

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from spark_rank.learners import leave_pair_out
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
-from spark_rank.learners.kernel_machine import centre_gram
+from spark_rank.learners.kernel_machine import centre_gram, mean_target
 from spark_rank.learners.ridge import Axes
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def trace_path(
         raise InvalidDataError("leave-pair-out needs at least three examples")
     basis, values, row_means, directions = _decompose(matrix, primal=primal)
     _check_ridges(ridges, values, basis, np.abs(matrix).max() if not primal else 0.0)
-    targets = y - y.mean()
+    mean = mean_target(y)
+    targets = y - mean
     projected = basis.T @ targets
     rest = _outside(basis)
     # where the basis spans all, nothing but rounding is left outside
@@ -76,7 +77,7 @@ def trace_path(
         along = (np.sqrt(values) * projected)[:, None] / (values[:, None] + ridges)
         weights = (directions @ along).T
         means = weights @ matrix.mean(axis=0)
-    return PathSolutions(dual, y.mean() - means, dual @ targets, errors, weights)
+    return PathSolutions(dual, mean - means, dual @ targets, errors, weights)
 
 
 def _decompose(

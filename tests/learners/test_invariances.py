@@ -194,6 +194,9 @@ def test_equal_ratings_are_that_rating_exactly(
         assert_array_equal(model.decision_function(rows), rating)
         assert_array_equal(model.decision_function(rows + 1.0), rating)
         assert model.objective_ == 0.0
+    if learner is MPRank:
+        for model in MPRank.path(wide[:, :5], np.full(30, rating), [1.0], kernel="linear").models:
+            assert_array_equal(model.decision_function(wide[:, :5]), rating)
 
 
 @pytest.mark.parametrize("kind", [*SHIFTLESS.values(), POLY], ids=[*SHIFTLESS, "poly"])
