@@ -149,7 +149,7 @@ def test_every_model_is_scored_by_its_row_alone(
 def test_the_lines_of_the_readme_score_every_model(
     learner: str, params: dict[str, Any], item_offset: bool
 ) -> None:
-    (lines,) = re.findall(r"```python\n(def score.*?)```", README, re.DOTALL)
+    (lines,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {
         "np": np, "json": json,
         "features": dict(zip(ITEM_IDS, MATRIX.astype(float), strict=True)),

@@ -66,7 +66,8 @@ def test_it_counts_what_will_be_generated(ask: Ask) -> None:
 
 
 def test_sizes_by_hand_and_cores(ask: Ask) -> None:
-    by_hand = ("--ratings", "100000000", "--users", "480000", "--items", "17770")
+    by_hand = ("--ratings", "100000000", "--users", "480000", "--items", "17770",
+               "--set", "prepare.buckets=16")  # fmt: skip
     two, eight = found(ask, *by_hand), found(ask, *by_hand, "--cores", "8")
     assert two["sizes"]["ratings"] == 100_000_000
     assert two["layout"] == {"cores": 2, "executors": 1, "executor_cores": 2, "buckets": 16,
@@ -123,7 +124,8 @@ def test_bytes_of_the_input_are_a_guess(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_it_is_printed_for_people(ask: Ask) -> None:
-    code, out, _ = ask("--cores", "8", "--spark", "spark.master=yarn", "spark.executor.cores=4")
+    code, out, _ = ask("--cores", "8", "--spark", "spark.master=yarn", "spark.executor.cores=4",
+                       "--set", "prepare.buckets=16")  # fmt: skip
     assert code == 0
     assert "8 cores in 2 executors, 16 buckets, 1 wave" in out
     assert "spark.executor.memoryOverhead: " in out

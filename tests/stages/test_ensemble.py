@@ -350,7 +350,7 @@ def test_one_user_of_the_run_as_a_sequence(
         ({"features": [[1.0]], "rank": [1.5]}, r"column 'rank' is double: it must be tinyint or"),
         ({"features": [[1.0], [1.0, 2.0]], "rank": [1, 2]}, "features have 1 to 2 entries"),
         ({"features": [[1.0], [float("nan")]], "rank": [1, 2]}, "1 row without features"),
-        ({"features": [[1.0], [2.0]], "rank": [0, 2]}, "1 rows have .* a rank below 1"),
+        ({"features": [[1.0], [2.0]], "rank": [0, 2]}, "1 row .* a rank below 1"),
         ({"features": [[1.0], [2.0]], "rank": [1, 1]}, "all ranks are 1"),
         ({"features": [[1.0], [2.0]], "rank": [1, 2], "test": [True, True]}, "no example to learn"),
         ({"features": [[1e300], [1e300]], "rank": [1, 2]}, r"oap_bpm: trial 1: .*scale the feat"),

@@ -313,13 +313,13 @@ def test_users_of_every_awkward_kind(
             f"from '{local(run, 'metrics')}/*.parquet'"
         ).fetchall()
     }
-    assert found["single", "mprank"][2:] == (
+    assert found["single", "mprank_linear"][2:] == (
         "fallback", "too_few_ratings", 1, 0, None, None,
     )  # fmt: skip
-    assert found["equal", "mprank"][2:6] == ("fallback", "equal_ratings", 5, 4)
-    assert found["equal", "mprank"][7] is None, "no pair of different ratings"
-    assert found["pair", "mprank"][2:6] == ("fallback", "too_few_ratings", 1, 1)
-    assert found["u1", "mprank"][2:4] == ("learned", None)
+    assert found["equal", "mprank_linear"][2:6] == ("fallback", "equal_ratings", 5, 4)
+    assert found["equal", "mprank_linear"][7] is None, "no pair of different ratings"
+    assert found["pair", "mprank_linear"][2:6] == ("fallback", "too_few_ratings", 1, 1)
+    assert found["u1", "mprank_linear"][2:4] == ("learned", None)
 
 
 def test_too_many_failed_users_have_their_own_exit(

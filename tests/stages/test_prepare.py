@@ -221,7 +221,7 @@ def test_blocks_with_nothing_held_out_or_one_rating_to_learn_from_work(
 ) -> None:
     run = prepared(*split.split(), last="evaluate")
     users = record(run)["tables"]["blocks"]
-    models = run.read(MODELS).where("learner = 'mprank'").collect()
+    models = run.read(MODELS).where("learner = 'mprank_linear'").collect()
     assert len(models) == users
     if reason is not None:
         assert {(row["status"], row["reason"]) for row in models} == {("fallback", reason)}

@@ -32,7 +32,7 @@ features: {rank: 3, rounds: 3}
 train:
   learners:
     - {name: first, params: {C: 0.1}}
-    - {name: own, params: {kernel: rbf}, grid: {C: [0.1, 10]}, selection: k_fold}
+    - {name: own, params: {kernel: rbf, C: 10}}
 recommend: {learner: own, top: 3, bottom: 1}
 """
 MEASURED = ("ingest", "prepare", "features", "train", "evaluate")
@@ -122,6 +122,22 @@ def test_reviewers_show_all_their_ratings(kind: str, store: Store, measured: Run
         assert rows(run, f"final_{table}") == rows(whole, table)
     own = "learner in ('own', 'item_offset')"
     assert rows(run, "final_models") == rows(whole, "models", own)
+
+
+def test_what_was_chosen_on_a_sample_is_learned_with_again(store: Store) -> None:
+    config = store.config(
+        "tuned", "train.learners=[{name: own, grid: {C: [100, 0.01]}}]", "tune.users=20"
+    )
+    tuned = store.run(config, ("ingest", "prepare", "features", "tune", "train", "refit"))
+    chosen = {
+        table: duckdb.sql(
+            f"select distinct hyperparameters from '{local(tuned)}/{table}/*.parquet' "
+            "where learner = 'own'"
+        ).fetchall()
+        for table in ("models", "final_models")
+    }
+    assert chosen["final_models"] == chosen["models"]
+    assert len(chosen["models"]) == 1
 
 
 def test_lists_change_and_what_was_measured_stays(

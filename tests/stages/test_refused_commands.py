@@ -53,7 +53,7 @@ def everything(command: Command) -> dict[str, bytes | None]:
     [
         ("pipeline", [TUNED], "has finished 'train' with other settings (learners was"),
         ("tune", [TUNED], "has finished 'train' with other settings (learners was"),
-        ("pipeline", ["previous=yesterday"], "has finished 'ingest' with other settings"),
+        ("pipeline", ["previous=yesterday"], "previous: there is no run 'yesterday'"),
         ("pipeline", ["aggregate.items=6"], "has finished 'aggregate' with other settings"),
         ("pipeline", ["seed=1"], "has finished 'synthesize' with seed 0, not 1"),
     ],
