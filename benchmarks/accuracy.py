@@ -22,14 +22,14 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import load_config
 from spark_rank.data.blocks import training_part
-from spark_rank.data.tables import BLOCKS, METRICS
-from spark_rank.engine.batches import ragged
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
 from spark_rank.experiments.peers import ItemNeighbours, LinearItems, Split, svdpp_scores
 from spark_rank.metrics import batch_metrics, compare_paired
+from spark_rank.session.session import spark_session
 from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, METRICS
+from spark_rank.users.batches import ragged
 
 ROOT = Path(__file__).parents[1]
 STAGES = ("ingest", "prepare", "features", "train", "evaluate")

@@ -26,11 +26,11 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import load_config
 from spark_rank.data.blocks import training_part
-from spark_rank.data.tables import BLOCKS, ITEMS, METRICS
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEMS, METRICS
 
 SHARE = 0.8
 MAIN = ("msd", "m1d", "misranking")

@@ -37,15 +37,15 @@ from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config, FeaturesConfig, LearnerConfig, TrainConfig
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, PRank
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.member_draws import cumulative_counts, member_keys, presentations
 from spark_rank.metrics import t_interval
+from spark_rank.session.session import spark_session
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 
 TRIALS, N_TRAIN, N_TEST, N_MEMBERS = 20, 50_000, 1_000, 100
 TAUS = (0.3, 0.6, 0.9)

@@ -18,24 +18,24 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.filesystem import Filesystem
-from spark_rank.data.tables import MODELS
-from spark_rank.engine.batches import build_batch
-from spark_rank.engine.distributions import PACKED, Statistics, distributions
-from spark_rank.engine.evaluating import MADE, evaluate_batches
-from spark_rank.engine.generalization import BoundFacts
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.scoring import SCORED, Measures
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.tables_of_workers import (
+from spark_rank.frames.distributions import PACKED, Statistics, distributions
+from spark_rank.frames.evaluating import MADE, evaluate_batches
+from spark_rank.session.filesystem import Filesystem
+from spark_rank.session.session import spark_session
+from spark_rank.store.tables_of_workers import (
     tables_from_files,
     whole_files,
     worker_table,
     write_table,
     write_tables,
 )
-from spark_rank.engine.user_groups import UserGroups
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import MODELS
+from spark_rank.users.batches import build_batch
+from spark_rank.users.generalization import BoundFacts
+from spark_rank.users.measuring import SCORED, Measures
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.user_groups import UserGroups
 
 LEARNERS = ("first", "second", "third")
 GROUPS = UserGroups(3, (20, 50, 100, 300))

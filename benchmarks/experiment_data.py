@@ -23,10 +23,10 @@ from machine import Watch
 from netflix_text import write_netflix_text
 
 from spark_rank.config import load_config
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import experiment
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 
 CONFIG = Path(__file__).parents[1] / "conf" / "paper" / "mprank_table2.yaml"
 

@@ -28,10 +28,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, InputConfig
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 
 WARM = 100_000
 SETTINGS = {

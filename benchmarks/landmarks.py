@@ -19,13 +19,13 @@ from accuracy import ROOT, Values, difference, measure
 from threadpoolctl import threadpool_limits
 
 from spark_rank.config import load_config
-from spark_rank.engine.fitting import Limits, Sample, fit
-from spark_rank.engine.specs import LearnerSpec
 from spark_rank.experiments.frame import Study
 from spark_rank.experiments.peers import Split
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.experiments.shared_halves import Task, factor_features, split_of
 from spark_rank.stages.training import specs_of
+from spark_rank.users.fitting import Limits, Sample, fit
+from spark_rank.users.specs import LearnerSpec
 
 LEARNER = "mprank"
 MORE_THAN = 300

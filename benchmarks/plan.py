@@ -24,15 +24,15 @@ from pathlib import Path
 from machine import Watch
 
 from spark_rank.config import Config, load_config
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
 from spark_rank.planning.memory import stage_memory
 from spark_rank.planning.plan import Layout, expected_seconds
 from spark_rank.planning.rates import starting
 from spark_rank.planning.sizes import Sizes, of_records
 from spark_rank.planning.work import stage_work
+from spark_rank.session.session import spark_session
 from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 
 DEFAULT = Path(__file__).parents[1] / "conf" / "default.yaml"
 CORES = os.cpu_count() or 1

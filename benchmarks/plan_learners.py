@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.optimize import least_squares, nnls
 
-from spark_rank.engine.fitting import Limits
-from spark_rank.engine.learning import LearnJob, learn_batches
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.learners import MPRank
+from spark_rank.users.fitting import Limits
+from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 
 NO_FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "ids")))
 LIMITS = Limits(RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), 4000, 500, 5)

@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 from plan_learners import CASES, LIMITS, NO_FILES, features, users
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.engine import distributions
-from spark_rank.engine.learning import LearnJob, learn_batches
-from spark_rank.engine.specs import BASELINE_SPECS
 from spark_rank.features.factor_model import SampledRatings, fit_factor_model
+from spark_rank.frames import distributions
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.specs import BASELINE_SPECS
 
 
 def statistics_of_a_metric(users: int, learners: int) -> None:

@@ -25,13 +25,13 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FilterConfig, PrepareConfig, SynthesizeConfig
 from spark_rank.data.rating_scale import find_scale, scale_table
-from spark_rank.data.tables import BLOCKS, ITEMS, RATING_SCALE, RATINGS, USERS
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages.prepare import prepare
+from spark_rank.stages.runner import run_stage
+from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.synthesize import generated_ratings
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEMS, RATING_SCALE, RATINGS, USERS
 
 DELTA = {"parquet.writer.version": "v2", "parquet.enable.dictionary": "false"}
 CASES = {

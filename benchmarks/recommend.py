@@ -23,17 +23,17 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import BLOCKS, ENSEMBLE_MODELS
-from spark_rank.engine.batches import build_batch
-from spark_rank.engine.joining import WANTED_COLUMNS
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.recommending import (
+from spark_rank.features.files import ItemFeatures, write_files
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS
+from spark_rank.users.batches import build_batch
+from spark_rank.users.joining import WANTED_COLUMNS
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.recommending import (
     RecommendJob,
     facts_as_bytes,
     recommend_batches,
 )
-from spark_rank.features.files import ItemFeatures, write_files
 
 ITEMS, RANK, TOP, BATCH = 17_770, 32, 10, 1000
 SCALE = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))

@@ -45,12 +45,12 @@ from threadpoolctl import threadpool_limits
 from spark_rank.config import Config, LearnerConfig, TrainConfig, load_config
 from spark_rank.config.schema import FeaturesConfig, RecommendConfig
 from spark_rank.data.blocks import training_part
-from spark_rank.data.tables import BLOCKS, MODELS
-from spark_rank.engine.batches import ragged
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, MODELS
+from spark_rank.users.batches import ragged
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {

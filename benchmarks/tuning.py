@@ -17,10 +17,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_rank.config import load_config
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 
 ROOT = Path(__file__).parents[1]
 STAGES = ("ingest", "prepare", "features", "tune", "train", "evaluate")

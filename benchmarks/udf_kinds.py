@@ -22,18 +22,18 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config, SynthesizeConfig
 from spark_rank.config.schema import PrepareConfig
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.contracts import ddl
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.packed_blocks import BLOCK_COLUMNS
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.batches import build_batch
-from spark_rank.engine.fitting import Limits
-from spark_rank.engine.learning import LearnJob, learn_user
-from spark_rank.engine.problems import problems
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.specs import LearnerSpec
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
+from spark_rank.session.session import spark_session
+from spark_rank.session.workers import by_workers
 from spark_rank.stages.synthesize import generated_ratings
+from spark_rank.tables.contract import ddl
+from spark_rank.users.batches import build_batch
+from spark_rank.users.fitting import Limits
+from spark_rank.users.learning import LearnJob, learn_user
+from spark_rank.users.problems import problems
+from spark_rank.users.specs import LearnerSpec
 
 ITEMS, FEATURES, REPEATS = 1500, 300, 3
 COLUMNS = "user_id string, intercept double, weights array<float>, test_scores array<float>"

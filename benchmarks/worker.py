@@ -19,12 +19,12 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from spark_rank.config import load_config
-from spark_rank.engine.fitting import Limits
-from spark_rank.engine.learning import LearnJob, learn_batches
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.specs import BASELINE_SPECS
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.stages.training import specs_of
+from spark_rank.users.fitting import Limits
+from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import BASELINE_SPECS
 
 ITEMS, WIDTH, BATCH, REPEATS = 17_770, 32, 2000, 3
 NO_FILES = FeatureFiles(*(MappedFile(name, "") for name in ("matrix", "offset", "prior", "ids")))

@@ -404,7 +404,7 @@ def _show_formats() -> int:
 
 def _show_history(options: argparse.Namespace) -> int:
     from spark_rank.config import load_config
-    from spark_rank.engine.event_logs import history_command, history_directory
+    from spark_rank.session.event_logs import history_command, history_directory
 
     if options.delete_older_than is not None:
         return _delete_event_logs(options)
@@ -419,8 +419,8 @@ def _delete_event_logs(options: argparse.Namespace) -> int:
     from spark_rank.config import load_config
 
     config = load_config(options.config, options.sets, options.spark)
-    from spark_rank.engine.event_logs import check_age, delete_event_logs
-    from spark_rank.engine.session import on_this_machine, spark_session
+    from spark_rank.session.event_logs import check_age, delete_event_logs
+    from spark_rank.session.session import on_this_machine, spark_session
 
     days = check_age(options.delete_older_than, config.spark)
     with spark_session("spark_rank history", on_this_machine(config.spark)) as spark:
@@ -430,7 +430,7 @@ def _delete_event_logs(options: argparse.Namespace) -> int:
 
 
 def _show_java(*, quiet: bool) -> int:
-    from spark_rank.engine.java import find_java
+    from spark_rank.session.java import find_java
 
     runtime = find_java()
     if not quiet:
@@ -464,6 +464,6 @@ def _failed(error: BaseException, said: str, exit_code: int, **fields: Any) -> i
 
 
 def _first_line(error: Exception) -> str:
-    from spark_rank.data.filesystem import java_reason
+    from spark_rank.session.filesystem import java_reason
 
     return java_reason(error)

@@ -17,10 +17,10 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
+from spark_rank.session.session import spark_session
 from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
 from tests.fault_table import pytest_collection_modifyitems, pytest_terminal_summary  # noqa: F401
 from tests.generated import copy_kept, generated_run, keep_copy, share, shared_folder
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.store import Run
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
 
 _PREFIX = ("synthesize", "ingest", "prepare")
 # no result may depend on these: tests that change them want a run of their own

@@ -113,7 +113,7 @@ def test_nothing_is_pickled_or_loaded_unsafely() -> None:
 
 
 # `spark-rank` is not what says these: a tool of the checkout, and a child that only empties buffers
-OWN_STDERR = {"events.py", "packaging/package.py", "engine/isolation.py"}
+OWN_STDERR = {"events.py", "packaging/package.py", "users/isolation.py"}
 
 
 def test_what_is_told_on_stderr_is_an_event() -> None:

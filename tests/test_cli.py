@@ -196,7 +196,7 @@ def no_file_holds_the_secret(store: Path) -> None:
 
 
 def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    from spark_rank.engine.java import find_java
+    from spark_rank.session.java import find_java
 
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
     return subprocess.run(
@@ -234,7 +234,7 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
 def test_settings_of_spark_submit_win(tmp_path: Path) -> None:
     script = tmp_path / "show.py"
     script.write_text(
-        "from spark_rank.engine.session import spark_session\n"
+        "from spark_rank.session.session import spark_session\n"
         "ours = {'spark.sql.shuffle.partitions': '7', 'spark.sql.files.minPartitionNum': '5'}\n"
         "with spark_session('show', ours) as spark:\n"
         "    print('shown', *[spark.conf.get(name) for name in ours], flush=True)\n"

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rank.compiled import njit
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.stored_models import RankRule
 from spark_rank.learners import OAP, PRank, WidrowHoff
 from spark_rank.metrics import batch_metrics, nearest_ranks
 from spark_rank.rank_rule import (
@@ -21,6 +19,8 @@ from spark_rank.rank_rule import (
     nearest_whole,
     predicted_rank,
 )
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.stored_models import RankRule
 
 
 @njit

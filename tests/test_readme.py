@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from spark_rank.cli import STAGES
-from spark_rank.data.tables import METRIC_COLUMNS, TABLES
+from spark_rank.tables.contracts import METRIC_COLUMNS, TABLES
 from tests.fault_table import HEAD, as_table, written_faults
 
 README = (Path(__file__).parents[1] / "README.md").read_text()

@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.contracts import ddl
 from spark_rank.data.packed_blocks import (
     PACKED_COLUMNS,
     BlockJob,
@@ -18,7 +17,8 @@ from spark_rank.data.packed_blocks import (
     pack_users,
 )
 from spark_rank.data.splits import goes_by_time, split_keys
-from spark_rank.data.workers import Work, by_workers
+from spark_rank.session.workers import Work, by_workers
+from spark_rank.tables.contract import ddl
 
 
 def user_blocks(

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.packing import (
     pack_integers,
     pack_strings,
@@ -25,6 +24,7 @@ from spark_rank.data.packing import (
     unpack_strings,
 )
 from spark_rank.data.pieces import NO_TIME, buckets_of
+from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pyspark import Broadcast
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.splits import SplitKeys, presentation
 from spark_rank.errors import ContractError
+from spark_rank.tables.contract import Column, arrow_schema
 
 # enough that a row per user is rare to be cut, and little memory
 _ROWS_PACKED = 1_000_000

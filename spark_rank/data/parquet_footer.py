@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_rank.data.filesystem import FileInfo, Filesystem
+from spark_rank.session.filesystem import FileInfo, Filesystem
 
 # most footers are smaller; behind them stand their length and four bytes of Parquet's own
 _FOOTER = 1 << 14

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from spark_rank.compiled import njit
-from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.packing import pack_integers, pack_ratings, pack_strings
+from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
 

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
-from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.formats import FORMATS
 from spark_rank.data.quality import allowed_ratings
-from spark_rank.data.tables import RATING_SCALE
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import RATING_SCALE
 
 # more different ratings than this are no levels
 MAX_LEVELS = 100

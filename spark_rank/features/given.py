@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, NumericType
 
-from spark_rank.data.filesystem import literal
 from spark_rank.errors import InputDataError
 from spark_rank.features.list_columns import flat_lists
+from spark_rank.session.filesystem import literal
 from spark_rank.wording import count_of
 
 _CHUNK_BYTES = 1 << 26

@@ -8,10 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import plain
-from spark_rank.engine.session import on_this_machine, session_settings, spark_session
-from spark_rank.engine.stage import Stage
-from spark_rank.engine.waves import plan_waves
 from spark_rank.errors import ConfigError
 from spark_rank.planning.machine import this_machine
 from spark_rank.planning.offer import Offer, offered
@@ -27,7 +23,11 @@ from spark_rank.planning.plan import (
 from spark_rank.planning.rates import starting
 from spark_rank.planning.rendering import as_json, as_text
 from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthetic
-from spark_rank.runs.catalogue import DAMAGED, FOREIGN, Catalogue, Records
+from spark_rank.session.session import on_this_machine, session_settings, spark_session
+from spark_rank.stages.runner import plain
+from spark_rank.stages.stage import Stage
+from spark_rank.store.catalogue import DAMAGED, FOREIGN, Catalogue, Records
+from spark_rank.store.waves import plan_waves
 
 # stages whose settings decide how long a stage takes, beside its own
 _DECIDING = {

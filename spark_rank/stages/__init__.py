@@ -1,7 +1,6 @@
 """The stages of a run, in order; each is a function (config, spark, run) -> result."""
 
 from spark_rank.config import Config
-from spark_rank.engine.stage import Stage
 from spark_rank.stages import (
     aggregate,
     ensemble,
@@ -19,6 +18,7 @@ from spark_rank.stages import (
     train,
     tune,
 )
+from spark_rank.stages.stage import Stage
 
 STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE

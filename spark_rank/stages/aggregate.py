@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import AGGREGATE, BLOCKS, ITEMS, MAJORITIES, TITLES
-from spark_rank.engine.majority_counts import rating_majorities
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
+from spark_rank.frames.majority_counts import rating_majorities
 from spark_rank.preference import Aggregation, aggregate_majorities, kemeny_score
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import AGGREGATE, BLOCKS, ITEMS, MAJORITIES, TITLES
 from spark_rank.wording import count_of
 
 Row = dict[str, Any]

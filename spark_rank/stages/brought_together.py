@@ -7,9 +7,9 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.bucket_pieces import PIECES_DDL, Selection, model_pieces
-from spark_rank.engine.worker_files import CONTENT
+from spark_rank.session.workers import by_workers
+from spark_rank.store.worker_files import CONTENT
+from spark_rank.users.bucket_pieces import PIECES_DDL, Selection, model_pieces
 
 
 def brought_together(models: DataFrame, blocks: DataFrame, selection: Selection) -> DataFrame:

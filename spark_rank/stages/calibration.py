@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.data.tables import MODELS, RATING_SCALE
-from spark_rank.engine.store import Run
 from spark_rank.report.calibration import CalibrationPoint
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import MODELS, RATING_SCALE
 
 _BINS = 20
 _MOST_USERS = 20_000

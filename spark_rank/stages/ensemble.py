@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import on_sequence
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.stages.ensemble_sequence import sequence_ensembles
 from spark_rank.stages.ensemble_users import user_ensembles
 from spark_rank.stages.ingest_inputs import files_of
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
 
 # keys that decide nothing but how the work is done
 _IRRELEVANT = ("in_pipeline", "groups", "chunk")

@@ -15,17 +15,11 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
-from spark_rank.data.tables import (
-    ENSEMBLE_CURVE,
-    ENSEMBLE_DIVERSITY,
-    ENSEMBLE_METRICS,
-    ENSEMBLE_MODELS,
-)
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.ensembles import CURVE_ROUNDS, split_members
-from spark_rank.engine.known import Known
-from spark_rank.engine.member_parts import KEY
-from spark_rank.engine.sequence_learning import (
+from spark_rank.errors import InputDataError
+from spark_rank.features.files import distribute_local
+from spark_rank.learners import RIVALS
+from spark_rank.sequences.examples import SequenceJob, SequenceSpec, View
+from spark_rank.sequences.learning import (
     OUTCOME,
     PART_DDL,
     RESULT_DDL,
@@ -33,13 +27,8 @@ from spark_rank.engine.sequence_learning import (
     sequence_parts,
     sequence_results,
 )
-from spark_rank.engine.sequence_rivals import RIVAL_DDL, rival_results
-from spark_rank.engine.sequences import SequenceJob, SequenceSpec, View
-from spark_rank.engine.stage import StageResult
-from spark_rank.engine.store import Run
-from spark_rank.errors import InputDataError
-from spark_rank.features.files import distribute_local
-from spark_rank.learners import RIVALS
+from spark_rank.sequences.rivals import RIVAL_DDL, rival_results
+from spark_rank.session.workers import by_workers
 from spark_rank.stages.ensemble_sources import COEF0, Source, sequence_source
 from spark_rank.stages.ensemble_tables import (
     TRIAL_METRICS,
@@ -49,6 +38,17 @@ from spark_rank.stages.ensemble_tables import (
     write_rows,
 )
 from spark_rank.stages.ensemble_users import oap_params
+from spark_rank.stages.stage import StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import (
+    ENSEMBLE_CURVE,
+    ENSEMBLE_DIVERSITY,
+    ENSEMBLE_METRICS,
+    ENSEMBLE_MODELS,
+)
+from spark_rank.users.ensembles import CURVE_ROUNDS, split_members
+from spark_rank.users.member_sums import KEY
+from spark_rank.users.prior_scores import Known
 
 _SCRATCH = "ensemble"
 

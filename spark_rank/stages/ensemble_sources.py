@@ -12,19 +12,12 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
-from spark_rank.data.tables import BLOCKS
-from spark_rank.engine.ensemble_learning import BLOCK
-from spark_rank.engine.ensembles import problem_number
-from spark_rank.engine.fitting import with_offset
-from spark_rank.engine.known import Known, known_before
-from spark_rank.engine.landmarks import landmark_features
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.problems import Problem, problems
-from spark_rank.engine.sequences import SequenceUser, Trial, View
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import MappedFile, open_distributed
-from spark_rank.features.sequences import (
+from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernels import Kernel
+from spark_rank.sequences.examples import SequenceUser, Trial, View
+from spark_rank.sequences.files import (
     SequenceFiles,
     TrialPart,
     as_files,
@@ -32,11 +25,18 @@ from spark_rank.features.sequences import (
     sequence_facts,
     write_sequence,
 )
-from spark_rank.learners.errors import LearnerError
-from spark_rank.learners.kernels import Kernel
 from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.training import learn_job
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS
+from spark_rank.users.ensemble_learning import BLOCK
+from spark_rank.users.ensembles import problem_number
+from spark_rank.users.fitting import with_offset
+from spark_rank.users.landmarks import landmark_features
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.prior_scores import Known, known_before
+from spark_rank.users.problems import Problem, problems
 from spark_rank.wording import count_of
 
 COEF0 = 1.0  # constant of the polynomial kernel

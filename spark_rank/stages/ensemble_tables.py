@@ -13,10 +13,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config.schema import EnsembleLearnerConfig
-from spark_rank.data.contracts import Contract, arrow_schema
-from spark_rank.engine.ensembles import CURVE_ROUNDS
-from spark_rank.engine.store import Run
 from spark_rank.metrics import describe, t_interval_of
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract, arrow_schema
+from spark_rank.users.ensembles import CURVE_ROUNDS
 
 Row = dict[str, Any]
 

@@ -10,24 +10,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
-from spark_rank.data.contracts import ddl
-from spark_rank.data.tables import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.crashes import again_with_care
-from spark_rank.engine.ensemble_learning import (
+from spark_rank.session.crashes import again_with_care
+from spark_rank.session.session import runtime_setting
+from spark_rank.session.workers import by_workers
+from spark_rank.stages.ensemble_tables import diversity, user_curve, write_rows
+from spark_rank.stages.stage import StageResult
+from spark_rank.stages.train import check_failures, status_counts, status_in_words
+from spark_rank.stages.training import learn_job, recorded_training, target_blocks
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import ddl
+from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
+from spark_rank.users.ensemble_learning import (
     USER_PART_DDL,
     combine_batches,
     ensemble_batches,
     part_batches,
 )
-from spark_rank.engine.ensembles import EnsembleSpec
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.stage import StageResult
-from spark_rank.engine.store import Run
-from spark_rank.stages.ensemble_tables import diversity, user_curve, write_rows
-from spark_rank.stages.train import check_failures, status_counts, status_in_words
-from spark_rank.stages.training import learn_job, recorded_training, target_blocks
+from spark_rank.users.ensembles import EnsembleSpec
+from spark_rank.users.learning import LearnJob
 
 _MODELS_DDL = ddl(ENSEMBLE_MODELS.columns)
 

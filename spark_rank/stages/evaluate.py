@@ -11,8 +11,17 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
-from spark_rank.data.contracts import Contract
-from spark_rank.data.tables import (
+from spark_rank.frames.distributions import PACKED, Statistics, distributions
+from spark_rank.frames.evaluating import MADE, evaluate_batches
+from spark_rank.stages.models import ensemble_input, model_files
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.stages.train import status_counts
+from spark_rank.stages.training import rank_scale, recorded_training
+from spark_rank.stages.tuned_scores import tuned_scores
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import a_task_a_file, tables_from_files
+from spark_rank.tables.contract import Contract
+from spark_rank.tables.contracts import (
     BOUNDS,
     COMPARISON,
     ITEM_FEATURES,
@@ -21,20 +30,11 @@ from spark_rank.data.tables import (
     ROC,
     SUMMARY,
 )
-from spark_rank.engine.distributions import PACKED, Statistics, distributions
-from spark_rank.engine.evaluating import MADE, evaluate_batches
-from spark_rank.engine.generalization import BoundFacts
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.roc_sums import ROC_SUMS, roc_table
-from spark_rank.engine.scoring import SCORED, Measures
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import a_task_a_file, tables_from_files
-from spark_rank.engine.user_groups import ALL, UserGroups
-from spark_rank.stages.models import ensemble_input, model_files
-from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, recorded_training
-from spark_rank.stages.tuned_scores import tuned_scores
+from spark_rank.users.generalization import BoundFacts
+from spark_rank.users.measuring import SCORED, Measures
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.roc_sums import ROC_SUMS, roc_table
+from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
 
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
-from spark_rank.data.tables import FINAL_MODELS
-from spark_rank.engine.earlier_runs import with_earlier_runs
-from spark_rank.engine.needed_runs import note_needed_runs
-from spark_rank.engine.runner import check_stages, run_stages, working_on
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.stage import Stage
-from spark_rank.engine.storage_faults import storage_faults_told
-from spark_rank.engine.store import Run
-from spark_rank.engine.worker_log import tell_worker_lines
 from spark_rank.report.console import accuracy_lines
+from spark_rank.session.session import spark_session
+from spark_rank.session.worker_log import tell_worker_lines
 from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, report
+from spark_rank.stages.runner import check_stages, run_stages, working_on
+from spark_rank.stages.stage import Stage
+from spark_rank.store.earlier_runs import with_earlier_runs
+from spark_rank.store.needed_runs import note_needed_runs
+from spark_rank.store.run import Run
+from spark_rank.store.storage_faults import storage_faults_told
+from spark_rank.tables.contracts import FINAL_MODELS
 
 PIPELINE = "pipeline"
 

@@ -14,10 +14,19 @@ from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config
 from spark_rank.config.values import convert
-from spark_rank.data.contracts import Contract, arrow_schema, ddl
-from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.experimenting import (
+from spark_rank.errors import ConfigError
+from spark_rank.experiments import EXPERIMENTS, Experiment
+from spark_rank.experiments.frame import Need, Study, Timing
+from spark_rank.experiments.rating_profile import rating_profile
+from spark_rank.experiments.summary import Found, compare, summarise
+from spark_rank.session.workers import by_workers
+from spark_rank.stages.experiment_data import (
+    FoundFile,
+    distribute,
+    find_data,
+    read_rating_set,
+)
+from spark_rank.stages.experiment_units import (
     PLACED_COLUMNS,
     RatingSetFiles,
     UnitJob,
@@ -25,19 +34,10 @@ from spark_rank.engine.experimenting import (
     result_of,
     run_units,
 )
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError
-from spark_rank.experiments import EXPERIMENTS, Experiment
-from spark_rank.experiments.frame import Need, Study, Timing
-from spark_rank.experiments.rating_profile import rating_profile
-from spark_rank.experiments.summary import Found, compare, summarise
-from spark_rank.stages.experiment_data import (
-    FoundFile,
-    distribute,
-    find_data,
-    read_rating_set,
-)
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract, arrow_schema, ddl
+from spark_rank.tables.contracts import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
 from spark_rank.wording import count_of
 
 # units differ in cost: many small tasks share them evenly

@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import Contract
-from spark_rank.data.tables import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.report.experiments import PICTURES, Outcome, experiment_page
 from spark_rank.report.spreads import SHARES, Spread
 from spark_rank.stages.report import FILE, write_page
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract
+from spark_rank.tables.contracts import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
 
 _FEWEST_USERS = 10
 

@@ -15,23 +15,10 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.schema import RecommendConfig
 from spark_rank.config.values import convert
-from spark_rank.data.contracts import Contract
-from spark_rank.data.tables import BLOCKS, ITEMS, PANEL, USERS
-from spark_rank.engine.explaining import Influences, Pulls
-from spark_rank.engine.final_run import as_refitted
-from spark_rank.engine.joining import MODELS_SCHEMA, scoring_models, with_models
-from spark_rank.engine.learning import APPROXIMATED, LEARNED
-from spark_rank.engine.recommending import (
-    RecommendJob,
-    facts_as_bytes,
-    predictions,
-    recommend_batches,
-)
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
-from spark_rank.engine.stored_models import stored_model
 from spark_rank.errors import ConfigError
 from spark_rank.features.files import ItemFeatures, open_distributed
+from spark_rank.session.session import spark_session
+from spark_rank.stages.final_run import as_refitted
 from spark_rank.stages.models import all_models
 from spark_rank.stages.recommend import (
     asked_learner,
@@ -39,6 +26,19 @@ from spark_rank.stages.recommend import (
     item_facts,
     recommend_job,
 )
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract
+from spark_rank.tables.contracts import BLOCKS, ITEMS, PANEL, USERS
+from spark_rank.users.explaining import Influences, Pulls
+from spark_rank.users.joining import MODELS_SCHEMA, scoring_models, with_models
+from spark_rank.users.learning import APPROXIMATED, LEARNED
+from spark_rank.users.recommending import (
+    RecommendJob,
+    facts_as_bytes,
+    predictions,
+    recommend_batches,
+)
+from spark_rank.users.stored_models import stored_model
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]

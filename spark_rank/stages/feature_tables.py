@@ -12,12 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rank.data.tables import PANEL
-from spark_rank.engine.final_run import FEATURE_FILES
-from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, distribute_local, write_files
 from spark_rank.features.pool import ReviewerPool
+from spark_rank.stages.final_run import FEATURE_FILES
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import PANEL
 
 _ROWS_AT_ONCE = 1 << 16
 

@@ -7,13 +7,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.filesystem import FileInfo
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
+from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
 from spark_rank.stages.offset_features import offset_features
 from spark_rank.stages.reviewer_features import panel_features, reference_features
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
 
 _MAKERS = {
     "factors": factor_features,

@@ -11,10 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.filesystem import FileInfo
-from spark_rank.data.tables import GIVEN_FEATURES, ITEM_FEATURES, ITEMS
-from spark_rank.engine.stage import StageResult
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.features.given import (
     VectorFacts,
@@ -25,9 +21,13 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
+from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.offset_features import shrunken_offsets
+from spark_rank.stages.stage import StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import GIVEN_FEATURES, ITEM_FEATURES, ITEMS
 from spark_rank.wording import count_of
 
 

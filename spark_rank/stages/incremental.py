@@ -12,14 +12,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import VERSION_COLUMN
-from spark_rank.data.tables import BLOCKS, CHANGES, ITEMS, MODELS, USERS
-from spark_rank.engine.final_run import FinalRun, is_refitted
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.runner import versions
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.stages.final_run import FinalRun, is_refitted
+from spark_rank.stages.runner import versions
 from spark_rank.stages.training import target_blocks
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import VERSION_COLUMN
+from spark_rank.tables.contracts import BLOCKS, CHANGES, ITEMS, MODELS, USERS
+from spark_rank.users.learning import LearnJob
 from spark_rank.wording import count_of
 
 NEW, CHANGED, VANISHED = "new", "changed", "vanished"

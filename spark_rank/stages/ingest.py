@@ -11,7 +11,6 @@ from spark_rank import events
 from spark_rank.config import Config, InputConfig
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
-from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import (
@@ -23,10 +22,8 @@ from spark_rank.data.quality import (
     with_reason,
 )
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
-from spark_rank.data.tables import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,
@@ -42,6 +39,9 @@ from spark_rank.stages.ingest_inputs import (
 )
 from spark_rank.stages.ingest_pieces import Pieces, counts_by_reason
 from spark_rank.stages.ingest_recognition import recognise_input
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.wording import count_of
 
 # a dictionary of so many ids is sent to every task; longer ones are joined by sorting

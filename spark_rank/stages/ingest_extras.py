@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.formats.titles import detect_title_format, read_titles
-from spark_rank.data.tables import GIVEN_FEATURES, ITEMS, TITLES
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_inputs import files_of
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import GIVEN_FEATURES, ITEMS, TITLES
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import re
 from pyspark.sql import DataFrame
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import Contract
-from spark_rank.data.filesystem import FileInfo
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.synthesize import synthetic_path
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract
 
 _RUN_ROOT = re.compile(r"(.*)/runs/run_id=([^/]+)/?")
 

@@ -8,8 +8,6 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.data.contracts import ddl
-from spark_rank.data.filesystem import FileInfo
 from spark_rank.data.merging import (
     ID_COLUMNS,
     NUMBER_COLUMNS,
@@ -20,8 +18,10 @@ from spark_rank.data.merging import (
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
-from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
+from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.workers import by_workers
+from spark_rank.tables.contract import ddl
 
 # of the input to a bucket: of plain text a million ratings or less, of packed text ten times that
 _BUCKET_BYTES = 16 * 2**20

@@ -8,7 +8,6 @@ from typing import cast
 
 from spark_rank.config import InputConfig
 from spark_rank.config.schema import FormatName
-from spark_rank.data.filesystem import FileInfo, Filesystem
 from spark_rank.data.formats import FORMATS
 from spark_rank.data.formats.detection import check_format, recognise_format
 from spark_rank.data.formats.file_kinds import PARQUET, refusal
@@ -17,6 +16,7 @@ from spark_rank.data.formats.samples import Sample, read_samples, spread
 from spark_rank.data.formats.table_settings import complete_table, table_words
 from spark_rank.data.formats.tabular import as_movielens_csv
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.filesystem import FileInfo, Filesystem
 
 # enough to see what a file is; a tape archive tells at the end of its first block
 _MARK = 4096

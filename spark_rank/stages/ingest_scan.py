@@ -13,18 +13,18 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
-from spark_rank.data.contracts import ddl
-from spark_rank.data.filesystem import FileInfo, literal
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.lines import line_text, not_blank
 from spark_rank.data.formats.netflix import parse_headed
 from spark_rank.data.formats.netflix_records import find_separator
 from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.quality import allowed_ratings
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
+from spark_rank.session.filesystem import FileInfo, literal
+from spark_rank.session.workers import by_workers
 from spark_rank.stages.ingest_pieces import PACKED
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import ddl
 from spark_rank.wording import count_of
 
 # writes a table under a name and returns what is written

@@ -11,10 +11,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, FeaturesConfig
-from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
-from spark_rank.engine.final_run import FinalRun, is_refitted
-from spark_rank.engine.stage import StageResult
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
 from spark_rank.features.factor_model import most_users
@@ -27,6 +23,10 @@ from spark_rank.stages.feature_tables import (
     publish_files,
     squared_radius,
 )
+from spark_rank.stages.final_run import FinalRun, is_refitted
+from spark_rank.stages.stage import StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.wording import count_of
 
 

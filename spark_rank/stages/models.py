@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from spark_rank.config.ensemble_checks import user_ensembles
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
-from spark_rank.data.tables import ENSEMBLE_MODELS, MODELS
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import whole_files
 from spark_rank.stages.training import recorded_training
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import whole_files
+from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
 
 # what a model row has beside the columns of `models`
 MEMBERS = ("n_members", "members", "member_votes")

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FeaturesConfig
-from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS
-from spark_rank.engine.stage import StageResult
-from spark_rank.engine.store import Run
 from spark_rank.features.files import FeatureFiles
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.stages.feature_tables import file_facts, publish_files
+from spark_rank.stages.stage import StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS
 from spark_rank.wording import count_of
 
 

@@ -14,15 +14,15 @@ from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
-from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
-from spark_rank.engine.block_sizes import all_sizes, block_sizes
-from spark_rank.engine.footers import stored_summaries
-from spark_rank.engine.item_counts import TASK_COUNTS, item_counts, with_counts
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import worker_tables
 from spark_rank.errors import InputDataError
+from spark_rank.frames.item_counts import TASK_COUNTS, item_counts, with_counts
+from spark_rank.session.session import runtime_setting
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.block_sizes import all_sizes, block_sizes
+from spark_rank.store.footers import stored_summaries
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import worker_tables
+from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
 from spark_rank.wording import count_of
 
 # workers get ratings by the ten thousands, packed users by their bytes; and there are enough

@@ -10,16 +10,16 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
-from spark_rank.data.tables import BLOCKS, RANKINGS
-from spark_rank.engine.preferring import MEMBERS, VOTES, RankJob, rank_pieces
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import worker_table
 from spark_rank.errors import ConfigError
 from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import members_of, model_files, model_labels
+from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import recorded_training
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import worker_table
+from spark_rank.tables.contracts import BLOCKS, RANKINGS
+from spark_rank.users.ranking import MEMBERS, VOTES, RankJob, rank_pieces
 from spark_rank.wording import count_of
 
 _REMEDY = (

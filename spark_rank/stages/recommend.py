@@ -19,30 +19,30 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
-from spark_rank.data.filesystem import java_reason
-from spark_rank.data.tables import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
-from spark_rank.engine.final_run import REFIT, as_refitted, is_refitted, refit_input
-from spark_rank.engine.footers import stored_summaries
-from spark_rank.engine.joining import Asked
-from spark_rank.engine.learning import FAILED
-from spark_rank.engine.recommending import (
+from spark_rank.errors import ConfigError
+from spark_rank.events import emit
+from spark_rank.planning.work import is_kernel
+from spark_rank.session.filesystem import java_reason
+from spark_rank.session.session import runtime_setting
+from spark_rank.stages.brought_together import brought_together
+from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.final_run import REFIT, as_refitted, is_refitted, refit_input
+from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
+from spark_rank.store.footers import stored_summaries
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import WorkerTable, worker_table
+from spark_rank.store.waves import Wave, write_in_waves
+from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
+from spark_rank.users.joining import Asked
+from spark_rank.users.learning import FAILED
+from spark_rank.users.recommending import (
     RecommendJob,
     facts_as_bytes,
     places_by_source,
     recommend_pieces,
 )
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import WorkerTable, worker_table
-from spark_rank.engine.waves import Wave, write_in_waves
-from spark_rank.errors import ConfigError
-from spark_rank.events import emit
-from spark_rank.planning.work import is_kernel
-from spark_rank.stages.brought_together import brought_together
-from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
-from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists

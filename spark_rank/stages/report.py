@@ -10,8 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.filesystem import Filesystem
-from spark_rank.data.tables import (
+from spark_rank.metrics.meaning import Evidence, enough_users
+from spark_rank.report.accuracy import MAIN_METRICS, evidence
+from spark_rank.report.learner_order import configured_order, in_order
+from spark_rank.report.plots import Histogram
+from spark_rank.report.recommendations import SHOWN_USERS
+from spark_rank.report.run_report import RunReport
+from spark_rank.session.filesystem import Filesystem
+from spark_rank.stages.calibration import calibration_points
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import (
     AGGREGATE,
     BOUNDS,
     COMPARISON,
@@ -25,16 +34,7 @@ from spark_rank.data.tables import (
     THEOREMS,
     TUNING,
 )
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.user_groups import ALL
-from spark_rank.metrics.meaning import Evidence, enough_users
-from spark_rank.report.accuracy import MAIN_METRICS, evidence
-from spark_rank.report.learner_order import configured_order, in_order
-from spark_rank.report.plots import Histogram
-from spark_rank.report.recommendations import SHOWN_USERS
-from spark_rank.report.run_report import RunReport
-from spark_rank.stages.calibration import calibration_points
+from spark_rank.users.user_groups import ALL
 
 FILE = "report/report.html"
 _BINS = 40

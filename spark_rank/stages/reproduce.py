@@ -9,16 +9,16 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.filesystem import java_reason
-from spark_rank.engine.runner import run_stages, working_on
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.storage_faults import storage_faults_told
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, ExperimentsFailedError, SparkRankError
 from spark_rank.events import emit, process_log
 from spark_rank.report.experiments import Outcome, failed_outcome, reproduction_page
+from spark_rank.session.filesystem import java_reason
+from spark_rank.session.session import spark_session
 from spark_rank.stages import experiment, experiment_report
 from spark_rank.stages.report import write_page
+from spark_rank.stages.runner import run_stages, working_on
+from spark_rank.store.run import Run
+from spark_rank.store.storage_faults import storage_faults_told
 from spark_rank.wording import count_of
 
 FILE = "reproduce/report.html"

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.synthetic import Population, generate_batches
-from spark_rank.data.tables import SYNTHETIC
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
+from spark_rank.session.workers import by_workers
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import SYNTHETIC
 from spark_rank.wording import count_of
 
 _SCHEMA = "user string, item string, rating double, timestamp bigint"

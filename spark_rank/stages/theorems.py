@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import THEOREMS
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.preference.theorems import run_theorems
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import THEOREMS
 
 
 def theorems(config: Config, spark: SparkSession, run: Run) -> StageResult:

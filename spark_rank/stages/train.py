@@ -9,30 +9,30 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, TrainConfig
-from spark_rank.data.tables import BLOCKS, CHANGES, MODELS
-from spark_rank.engine.failures import failed_users, failure_examples, tell_failures
-from spark_rank.engine.first_compile import tell_compiling
-from spark_rank.engine.learning import FAILED, LearnJob, learn_batches
-from spark_rank.engine.specs import BASELINE_SPECS, LearnerSpec
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tables_of_workers import (
-    WorkerTable,
-    a_task_a_file,
-    table_from_files,
-    worker_table,
-)
-from spark_rank.engine.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.stages import tune
+from spark_rank.stages.first_compile import tell_compiling
 from spark_rank.stages.heaviest_first import by_cost, in_order
 from spark_rank.stages.incremental import job_facts, keep_models, previous_run
+from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import (
     LEARNED_COLUMNS,
     learn_job,
     learns_all,
     target_blocks,
 )
+from spark_rank.store.failures import failed_users, failure_examples, tell_failures
+from spark_rank.store.run import Run
+from spark_rank.store.tables_of_workers import (
+    WorkerTable,
+    a_task_a_file,
+    table_from_files,
+    worker_table,
+)
+from spark_rank.store.waves import Wave, plan_waves, wave_facts, write_in_waves
+from spark_rank.tables.contracts import BLOCKS, CHANGES, MODELS
+from spark_rank.users.learning import FAILED, LearnJob, learn_batches
+from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.wording import count_of
 
 

@@ -10,14 +10,14 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.config.values import convert
-from spark_rank.data.tables import PANEL, RATING_SCALE
-from spark_rank.engine.fitting import Limits
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.specs import LearnerSpec
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import PANEL, RATING_SCALE
+from spark_rank.users.fitting import Limits
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import LearnerSpec
 
 # what workers read of a block
 LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")

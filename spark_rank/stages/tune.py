@@ -14,23 +14,23 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.blocks import with_held_back
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.data.tables import BLOCKS, TUNING
-from spark_rank.data.workers import by_workers
-from spark_rank.engine.choice_prior import ChoicePrior
-from spark_rank.engine.crashes import again_with_care
-from spark_rank.engine.grid_edges import edges
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.selection import MIN_RATINGS
-from spark_rank.engine.specs import LearnerSpec
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
-from spark_rank.engine.tuning import ERRORS_DDL, Row, SampleErrors, error_batches, grid_scores
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
 from spark_rank.learners.errors import LearnerError
+from spark_rank.session.crashes import again_with_care
+from spark_rank.session.workers import by_workers
+from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
 from spark_rank.stages.unseen_features import unseen_features
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import BLOCKS, TUNING
+from spark_rank.users.choice_prior import ChoicePrior
+from spark_rank.users.grid_edges import edges
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.selection import MIN_RATINGS
+from spark_rank.users.specs import LearnerSpec
+from spark_rank.users.tuning import ERRORS_DDL, Row, SampleErrors, error_batches, grid_scores
 from spark_rank.wording import count_of
 
 

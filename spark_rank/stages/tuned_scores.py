@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.data.tables import TUNING
-from spark_rank.engine.choice_prior import mean_and_error
-from spark_rank.engine.learning import APPROXIMATED, LEARNED
-from spark_rank.engine.store import Run
 from spark_rank.stages.tune import least_ratings, sample_order
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import TUNING
+from spark_rank.users.choice_prior import mean_and_error
+from spark_rank.users.learning import APPROXIMATED, LEARNED
 
 
 def tuned_scores(run: Run, metrics: DataFrame) -> dict[str, dict[str, Any]]:

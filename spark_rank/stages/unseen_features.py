@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import ITEM_FEATURES, ITEMS
-from spark_rank.engine.store import Run
 from spark_rank.features.files import FeatureFiles, distribute_local, publish_array
 from spark_rank.features.offset import item_offsets
 from spark_rank.stages.learned_features import learned_factors
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import ITEM_FEATURES, ITEMS
 
 
 def unseen_features(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pyspark
 
-from spark_rank.engine.java import find_java
+from spark_rank.session.java import find_java
 
 SPARK_HOME = Path(pyspark.__file__).parent
 T = TypeVar("T")

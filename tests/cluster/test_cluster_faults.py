@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spark_rank.config import load_config
-from spark_rank.engine.store import Run
+from spark_rank.store.run import Run
 from tests.cluster.data import SLOW_LEARNERS, write_config, write_ratings
 from tests.cluster.networks import Network, obstacle
 from tests.cluster.standalone import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rank.data.tables import TABLES
+from spark_rank.tables.contracts import TABLES
 from tests.cluster.data import write_config, write_ratings
 from tests.cluster.submitting import Gateway
 from tests.outputs import TOLD_OF_THE_RUN, differences, names, page, records

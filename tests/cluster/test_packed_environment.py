@@ -15,7 +15,7 @@ pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, os, sys
-from spark_rank.engine.session import spark_session
+from spark_rank.session.session import spark_session
 
 def look(_):
     import numpy, spark_rank

@@ -15,13 +15,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import load_config
-from spark_rank.engine.java import find_java
-from spark_rank.engine.session import DEFAULTS
 from spark_rank.planning.offer import PYTHON_LIMIT, Machine, offered
 from spark_rank.planning.plan import demand, layout_of
 from spark_rank.planning.shortages import idle_cores, shortages
 from spark_rank.planning.sizes import spread
 from spark_rank.planning.work import PLANNED
+from spark_rank.session.java import find_java
+from spark_rank.session.session import DEFAULTS
 
 CONF = Path(__file__).parents[2] / "conf"
 SUBMITTED = CONF / "spark-defaults.conf"

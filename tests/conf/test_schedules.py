@@ -16,7 +16,7 @@ import pytest
 
 from spark_rank import cli
 from spark_rank.cli import STAGES
-from spark_rank.engine.java import find_java
+from spark_rank.session.java import find_java
 
 ROOT = Path(__file__).parents[2]
 DAG = ROOT / "conf" / "airflow" / "spark_rank_dag.py"

@@ -17,11 +17,11 @@ from spark_rank.config import Config, LearnerConfig, load_config, to_yaml
 from spark_rank.config.describing import describe
 from spark_rank.config.fitting import PARAMS
 from spark_rank.config.schema import EnsembleLearnerConfig, FeatureKind
-from spark_rank.engine.session import DEFAULTS
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.learners import MPRank
 from spark_rank.metrics import mean_squared_difference
+from spark_rank.session.session import DEFAULTS
 
 CONF = Path(__file__).parents[2] / "conf"
 SHOWN = (CONF / "default.yaml").read_text()

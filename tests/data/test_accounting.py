@@ -19,7 +19,7 @@ from spark_rank.config import InputConfig
 from spark_rank.data.formats import read_ratings
 from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import with_reason
-from spark_rank.engine.session import runtime_setting
+from spark_rank.session.session import runtime_setting
 
 Rating = tuple[str, str, float]
 Rows = Iterator[tuple[int, str]]

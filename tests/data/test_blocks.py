@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.blocks import training_part, user_blocks, with_held_back
-from spark_rank.data.contracts import ddl
 from spark_rank.data.packed_blocks import BLOCK_COLUMNS
-from spark_rank.data.workers import by_workers
+from spark_rank.session.workers import by_workers
+from spark_rank.tables.contract import ddl
 
 DEFAULT = PrepareConfig(buckets=4)
 RATINGS: list[Rating] = [

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.contracts import ddl
 from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
 from spark_rank.data.packed_blocks import BLOCK_COLUMNS
-from spark_rank.data.workers import by_workers
 from spark_rank.errors import InputDataError
+from spark_rank.session.workers import by_workers
+from spark_rank.tables.contract import ddl
 
 SCHEMA = "user int, item int, rating float, timestamp bigint"
 USERS, ITEMS = 40, 30

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_rank.data.contracts import arrow_schema
 from spark_rank.data.merging import (
     NUMBER_COLUMNS,
     Ratings,
@@ -23,6 +22,7 @@ from spark_rank.data.merging import (
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_SCHEMA, buckets_of, cut_rows
+from spark_rank.tables.contract import arrow_schema
 
 # user, item, rating, time
 Row = tuple[str, str, float, int | None]

@@ -19,8 +19,8 @@ from spark_rank.data.formats.letor import MAX_FEATURES
 from spark_rank.data.formats.lines import read_lines, split_starts, with_heading, with_line
 from spark_rank.data.formats.titles import read_titles
 from spark_rank.data.quality import with_reason
-from spark_rank.engine.session import runtime_setting
 from spark_rank.errors import ConfigError
+from spark_rank.session.session import runtime_setting
 
 Parsed = list[tuple[Any, ...]]
 DAY = 1125964800  # 2005-09-06

@@ -10,13 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.features.factor_model import SampledRatings, most_users
 from spark_rank.features.factors import sample_users
+from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]

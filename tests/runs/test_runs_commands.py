@@ -16,16 +16,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.tables import USERS
-from spark_rank.engine.lease import Lease, held
-from spark_rank.engine.needed_runs import note_latest, note_needed_runs
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.stage import Stage, StageResult
-from spark_rank.engine.store import Run
 from spark_rank.errors import ContractError
-from spark_rank.runs.catalogue import REQUIRED, RunState
-from spark_rank.runs.pruning import choose
-from spark_rank.runs.verification import _check_rows
+from spark_rank.stages.runner import run_stage
+from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.store.catalogue import REQUIRED, RunState
+from spark_rank.store.lease import Lease, held
+from spark_rank.store.needed_runs import note_latest, note_needed_runs
+from spark_rank.store.pruning import choose
+from spark_rank.store.run import Run
+from spark_rank.store.verification import _check_rows
+from spark_rank.tables.contracts import USERS
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -224,7 +224,7 @@ def test_verify_finds_a_flipped_bit_in_any_file(
     # rows are counted in the table of the file alone: all of them each time takes hours
     tables: list[str] = []
     monkeypatch.setattr(
-        "spark_rank.runs.verification._check_rows",
+        "spark_rank.store.verification._check_rows",
         lambda run, table: _check_rows(run, table) if table in tables else [],
     )
     root = local(copied)

@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.engine.runner import plain
-from spark_rank.engine.store import Run
 from spark_rank.planning.plan import Layout, expected_seconds
 from spark_rank.planning.rates import rate
 from spark_rank.planning.sizes import of_records
 from spark_rank.stages import STAGES, pipeline
+from spark_rank.stages.runner import plain
+from spark_rank.store.run import Run
 
 Ask = Callable[..., tuple[int, str, str]]
 

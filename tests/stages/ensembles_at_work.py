@@ -18,18 +18,18 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_rank.data.contracts import arrow_schema
-from spark_rank.engine.ensemble_learning import BLOCK, part_batches
-from spark_rank.engine.ensembles import EnsembleSpec
-from spark_rank.engine.fitting import Limits
-from spark_rank.engine.learning import LearnJob
-from spark_rank.engine.rank_scale import RankScale
-from spark_rank.engine.sequence_learning import sequence_parts
-from spark_rank.engine.sequences import SequenceJob, SequenceSpec, Trial, View
-from spark_rank.engine.session import spark_session
 from spark_rank.features.files import distribute_local, write_files
-from spark_rank.features.sequences import Examples, TrialPart, as_files
+from spark_rank.sequences.examples import SequenceJob, SequenceSpec, Trial, View
+from spark_rank.sequences.files import Examples, TrialPart, as_files
+from spark_rank.sequences.learning import sequence_parts
+from spark_rank.session.session import spark_session
 from spark_rank.stages import ensemble_sequence, ensemble_users
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.users.ensemble_learning import BLOCK, part_batches
+from spark_rank.users.ensembles import EnsembleSpec
+from spark_rank.users.fitting import Limits
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.rank_scale import RankScale
 
 N_MEMBERS, N_ITEMS, D = 100, 30, 3
 PARAMS = {"n_members": N_MEMBERS, "tau": 0.5, "seed": 7}

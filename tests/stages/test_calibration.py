@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spark_rank.data.tables import MODELS
-from spark_rank.engine.store import Run
 from spark_rank.stages.calibration import calibration_points
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import MODELS
 
 
 def test_bins_hold_the_means_of_all_held_out_ratings(finished: Run) -> None:

@@ -19,15 +19,15 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.ensembles import CURVE_ROUNDS, problem_number
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, RIVALS
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.preference import from_votes, preference_loss
 from spark_rank.stages import STAGES, pipeline
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
+from spark_rank.users.ensembles import CURVE_ROUNDS, problem_number
 
 MakeConfig = Callable[..., Config]
 LEARNERS = (
@@ -61,9 +61,9 @@ def with_ensembles(make_config: MakeConfig, run_pipeline: Callable[..., Run]) ->
 def test_groups_and_partitions_decide_no_row(
     spark: SparkSession, with_ensembles: Run, make_config: MakeConfig
 ) -> None:
-    from spark_rank.data.tables import BLOCKS
     from spark_rank.stages.ensemble_users import ensemble_models, spec_of
     from spark_rank.stages.training import learn_job, recorded_training
+    from spark_rank.tables.contracts import BLOCKS
 
     config = make_config(LEARNERS)
     specs = [spec_of(entry, config.seed) for entry in config.ensemble.learners]
@@ -390,10 +390,10 @@ import os, signal, sys
 from pathlib import Path
 from pyspark import TaskContext
 from spark_rank.config import load_config
-from spark_rank.engine import sequence_learning
-from spark_rank.engine.session import spark_session
-from spark_rank.engine.store import Run
-from spark_rank.engine.runner import run_stage
+from spark_rank.sequences import learning as sequence_learning
+from spark_rank.session.session import spark_session
+from spark_rank.store.run import Run
+from spark_rank.stages.runner import run_stage
 from spark_rank.stages import STAGES, ensemble_sequence
 
 original = sequence_learning.sequence_parts

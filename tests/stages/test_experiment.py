@@ -12,9 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.stage import Stage
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, ExperimentsFailedError, InputDataError
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.data_sets import MOVIELENS_1M
@@ -22,6 +19,9 @@ from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.stages import experiment, experiment_report, reproduce
 from spark_rank.stages.experiment_data import find_data, read_rating_set
 from spark_rank.stages.reproduce import check_configs, reproduce_with
+from spark_rank.stages.runner import run_stages
+from spark_rank.stages.stage import Stage
+from spark_rank.store.run import Run
 from tests.experiments.studies import generated_ratings, run_all, study_of
 
 TABLES = ("experiment_results", "experiment_summary", "experiment_claims")

@@ -13,8 +13,6 @@ from pyspark.sql import SparkSession
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import read_ratings
 from spark_rank.data.quality import with_reason
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
 from spark_rank.errors import InputDataError
 from spark_rank.experiments.data_sets import (
     CYSTIC_FIBROSIS,
@@ -26,8 +24,10 @@ from spark_rank.experiments.data_sets import (
 from spark_rank.experiments.frame import RatingFile
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.planning.offer import Machine
+from spark_rank.session.session import runtime_setting
 from spark_rank.stages import experiment_data
 from spark_rank.stages.experiment_data import FoundFile, ReadSet, read_rating_set
+from spark_rank.store.run import Run
 
 ARRAYS = ("ends", "items", "ratings", "user_ids", "item_ids")
 Read = Callable[..., ReadSet]

@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from spark_rank.config import Config
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.report.explanation import as_text
 from spark_rank.stages.explain import Question, answer, find
+from spark_rank.store.run import Run
 
 MakeConfig = Callable[..., Config]
 

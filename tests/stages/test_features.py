@@ -19,16 +19,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FeaturesConfig, load_config
-from spark_rank.data.tables import BLOCKS, ITEM_FEATURES, ITEMS, METRICS, MODELS, PANEL, USERS
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import FeatureFiles, open_files
 from spark_rank.learners import MPRank
+from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES
 from spark_rank.stages.features import _DECIDING, features
 from spark_rank.stages.given_features import given_features
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS, METRICS, MODELS, PANEL, USERS
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]

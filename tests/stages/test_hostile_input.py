@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config, InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.quality import with_reason
-from spark_rank.data.tables import QUARANTINE, RATINGS, USERS
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.store import Run
 from spark_rank.errors import SparkRankError
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import QUARANTINE, RATINGS, USERS
 
 SAMPLES = {
     "movielens-100k": b"196\t242\t3\t881250949\n186\t302\t3\t891717742\n22\t377\t1\t878887116\n",

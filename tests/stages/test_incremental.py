@@ -15,11 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.data.tables import MODELS
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import MODELS
 
 SETTINGS = """
 input: {path: FIRST, format: csv}

@@ -19,10 +19,15 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.contracts import Contract
 from spark_rank.data.formats import read_ratings
 from spark_rank.data.quality import with_reason
-from spark_rank.data.tables import (
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.session import runtime_setting
+from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contract import Contract
+from spark_rank.tables.contracts import (
     GIVEN_FEATURES,
     ITEMS,
     QUARANTINE,
@@ -32,11 +37,6 @@ from spark_rank.data.tables import (
     TITLES,
     USERS,
 )
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.stages import STAGES
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]

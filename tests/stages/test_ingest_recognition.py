@@ -16,16 +16,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, InputConfig
-from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.formats import read_ratings
 from spark_rank.data.quality import with_reason
-from spark_rank.data.tables import ITEMS, RATINGS, USERS
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.filesystem import Filesystem
 from spark_rank.stages import STAGES
 from spark_rank.stages.gathering import scan_settings
 from spark_rank.stages.ingest_recognition import recognise_input
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import ITEMS, RATINGS, USERS
 
 MakeConfig = Callable[..., Config]
 Rows = list[tuple[Any, ...]]

@@ -14,15 +14,15 @@ from numpy.testing import assert_allclose
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.data.tables import TABLES
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
 from spark_rank.learners import MPRank
 from spark_rank.metrics import mean_squared_difference
+from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.execution import run_summary
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import TABLES
 
 MakeConfig = Callable[..., Config]
 DEFAULT = Path(__file__).parents[2] / "conf" / "default.yaml"

@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.engine.runner import run_stage
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.metrics import pairwise_misranking
 from spark_rank.preference import aggregate, kemeny_score
 from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stage
+from spark_rank.store.run import Run
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]

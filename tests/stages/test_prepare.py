@@ -14,7 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.data.tables import (
+from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.session import runtime_setting
+from spark_rank.stages import pipeline
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import (
     BLOCKS,
     GIVEN_FEATURES,
     ITEM_COUNTS,
@@ -24,11 +29,6 @@ from spark_rank.data.tables import (
     RATINGS,
     USERS,
 )
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
-from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.stages import pipeline
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]

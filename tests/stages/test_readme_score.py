@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from spark_rank.engine.store import Run
+from spark_rank.store.run import Run
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

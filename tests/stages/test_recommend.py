@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, LearnerConfig, TrainConfig
-from spark_rank.engine.runner import plain, run_stage
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError
 from spark_rank.stages import STAGES
 from spark_rank.stages.recommend import waves_of_lists
+from spark_rank.stages.runner import plain, run_stage
+from spark_rank.store.run import Run
 
 MakeConfig = Callable[..., Config]
 

@@ -14,15 +14,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.engine.final_run import FinalRun
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.session import runtime_setting
-from spark_rank.engine.store import Run
-from spark_rank.engine.waves import _Saver
 from spark_rank.errors import ConfigError, TooManyFailuresError
 from spark_rank.report.recommendations import recommendations_section
+from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.explain import Question, answer
+from spark_rank.stages.final_run import FinalRun
+from spark_rank.stages.runner import run_stages
+from spark_rank.store.run import Run
+from spark_rank.store.waves import _Saver
 from tests.stages.test_incremental import local, ratings, rows, save
 
 SETTINGS = """
@@ -315,7 +315,7 @@ def test_the_report_says_what_lists_are_from(refitted: Run) -> None:
 
 
 def test_what_is_read_for_it_has_every_rating_in_the_training_part(refitted: Run) -> None:
-    from spark_rank.data.tables import BLOCKS, ITEM_COUNTS
+    from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS
 
     final = FinalRun(refitted)
     assert final.read(BLOCKS).where("n_train <> size(items)").count() == 0

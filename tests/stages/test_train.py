@@ -15,13 +15,13 @@ from numpy.testing import assert_allclose
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.data.tables import BLOCKS
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.store import Run
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.stages import STAGES, pipeline, report, tune
 from spark_rank.stages.heaviest_first import by_cost
+from spark_rank.stages.runner import run_stages
 from spark_rank.stages.training import target_blocks
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS
 from tests.generated import generated_run
 
 LEARNERS = """

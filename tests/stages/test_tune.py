@@ -14,14 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.data.tables import BLOCKS, METRICS
-from spark_rank.engine.batches import ragged
-from spark_rank.engine.runner import run_stages
-from spark_rank.engine.store import Run
 from spark_rank.features.files import open_distributed
 from spark_rank.stages import STAGES, tune
 from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.runner import run_stages
 from spark_rank.stages.unseen_features import unseen_features
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, METRICS
+from spark_rank.users.batches import ragged
 
 GRID = (0.1, 1, 10, 100)
 SELECTIONS = ("sample", "leave_pair_out", "k_fold")

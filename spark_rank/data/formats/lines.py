@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark_rank.data.filesystem import Filesystem, literal
+from spark_rank.session.filesystem import Filesystem, literal
 
 BOM = "\ufeff"
 # a heading is looked up among those of its 4,096 rows: few rows to join, few of them per key

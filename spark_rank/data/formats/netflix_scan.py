@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_rank.data.contracts import Column, arrow_schema
 from spark_rank.data.formats.netflix_lines import HEADING, OTHER, read_lines, under_headings
 from spark_rank.data.formats.netflix_records import lines_of_records, text_of
 from spark_rank.data.pieces import (
@@ -28,6 +27,7 @@ from spark_rank.data.pieces import (
     chunk_number,
     cut_chunk,
 )
+from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]

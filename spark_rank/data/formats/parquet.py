@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_rank.config import InputConfig
-from spark_rank.data.filesystem import FileInfo, Filesystem, java_reason, literal
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.columns import choose_columns
 from spark_rank.data.formats.notation import day_first, numbers, time_unit
@@ -24,6 +23,7 @@ from spark_rank.data.formats.table_settings import time_words
 from spark_rank.data.formats.values import read_times, typed
 from spark_rank.data.parquet_footer import column_statistics, read_footer
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.filesystem import FileInfo, Filesystem, java_reason, literal
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 _PLAIN = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType, *_TIMES)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_rank.data.filesystem import Filesystem
+from spark_rank.session.filesystem import Filesystem
 
 # of so many files at most so many bytes each are looked at
 MOST_FILES = 16

@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
-from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.formats.base import Reading
 from spark_rank.data.formats.columns import choose_columns, named_roles
 from spark_rank.data.formats.dialect import BLANKS, split_cells
@@ -19,6 +18,7 @@ from spark_rank.data.formats.samples import read_samples
 from spark_rank.data.formats.table_settings import complete_table, is_complete
 from spark_rank.data.formats.values import read_number, read_times, typed
 from spark_rank.errors import InputDataError
+from spark_rank.session.filesystem import Filesystem
 
 
 def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.data.filesystem import Filesystem
 from spark_rank.data.formats.lines import BOM, not_blank, read_lines
 from spark_rank.errors import ConfigError
+from spark_rank.session.filesystem import Filesystem
 
 _YEAR_AT_END = r"\(([0-9]{4})\)\s*$"
 

@@ -1,1 +1,0 @@
-"""Spark plumbing: session, run store, progress, and learners run over user blocks."""

@@ -1,0 +1,1 @@
+"""DataFrame in, DataFrame out: hands the work of `users` to Spark."""

@@ -1,0 +1,1 @@
+"""One long sequence of examples: files, ensembles and their rivals on it."""

@@ -1,0 +1,1 @@
+"""Spark as a process: session, Java, executors, progress, event logs, files of any file system."""

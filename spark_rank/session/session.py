@@ -1,0 +1,313 @@
+"""Makes the Spark session: our defaults, then the configuration, then spark-submit's settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from spark_rank.errors import ConfigError, SparkDiedError
+from spark_rank.events import emit, process_log
+from spark_rank.redaction import PATTERN, is_secret, remember, shown_setting
+from spark_rank.session.borrowed_session import borrowed, running_session
+from spark_rank.session.cluster_settings import cluster_defaults
+from spark_rank.session.event_logs import event_log_settings
+from spark_rank.session.filesystem import java_reason
+from spark_rank.session.held_lines import FILE, PROPERTY, shown_with_errors
+from spark_rank.session.java import find_java
+from spark_rank.session.jvm_death import deaths_told
+from spark_rank.session.own_folder import own_folder, temporary_files_in
+from spark_rank.session.spark_home import spark_home
+from spark_rank.session.worker_log import COLLECT
+
+_LOG_SETTINGS = {
+    "text": Path(__file__).parent / "log4j2.properties",
+    "json": Path(__file__).parent / "log4j2-json.properties",
+}
+
+# a user block is a row with lists: a batch of a thousand is some megabytes
+DEFAULTS = {
+    "spark.master": "local[*]",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # what workers log is told by the driver
+    COLLECT: "true",
+    # the memory of Python workers is seen too
+    "spark.executor.processTreeMetrics.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.redaction.regex": PATTERN,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # numba does not follow the task's cpus as BLAS does
+    "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+}
+
+# on one machine nothing has to be reached from outside
+LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    # a task with Python workers begins and ends 15 ms earlier than over TCP; on clusters the paths
+    # of such sockets may become longer than they may be
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+
+# values of whole files are garbage soon: a collector that works beside the tasks takes a tenth of
+# their cores for it, and nobody waits for an answer who would mind a pause
+COLLECTOR = "-XX:+UseParallelGC"
+# the name of a Unix socket takes 43 characters more, and 107 are the most
+_LONGEST_SOCKET_FOLDER = 60
+_JVM_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
+
+# what only makes sense where the cluster is: who looks at files from here does without
+_OF_CLUSTERS = (
+    "spark.driver.host", "spark.driver.port", "spark.driver.bindAddress", "spark.kubernetes.",
+    "spark.yarn.", "spark.executor.", "spark.executorEnv.", "spark.archives", "spark.scheduler.",
+)  # fmt: skip
+
+
+def under_spark_submit() -> bool:
+    """Tell whether spark-submit started this process (and thus its JVM and its settings)."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings in force: defaults < configuration < spark-submit."""
+    settings = {**DEFAULTS, **configured, **submitted}
+    if settings["spark.master"].startswith("local"):
+        return {**LOCAL_DEFAULTS, **settings}
+    return {**cluster_defaults(settings, os.environ), **settings}
+
+
+def on_this_machine(configured: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings to look at a store's files from here, whatever cluster stages run on."""
+    kept = {name: value for name, value in configured.items() if not name.startswith(_OF_CLUSTERS)}
+    return {**kept, "spark.master": "local[*]"}
+
+
+def overruled(configured: Mapping[str, str], submitted: Mapping[str, str]) -> list[str]:
+    """Return the configured settings that spark-submit's own replace."""
+    return [n for n, value in configured.items() if submitted.get(n, value) != value]
+
+
+@contextmanager
+def runtime_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Change a setting of the running session for a block of code."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+def _submitted_settings() -> dict[str, str]:
+    """Return what spark-submit set: its --conf and --master, and its spark-defaults.conf."""
+    # a SparkConf made before Python is connected to the JVM is empty
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+@contextmanager
+def spark_session(
+    app_name: str, configured: Mapping[str, str], store: str | None = None
+) -> Iterator[SparkSession]:
+    """Yield a session that is stopped afterwards, whatever happens.
+
+    With a `store` it leaves an event log there, unless the settings say otherwise. Where a session
+    runs already, its context serves and goes on.
+    """
+    running = running_session()
+    if running is not None:
+        wanted = {name: value for name, value in configured.items() if DEFAULTS.get(name) != value}
+        with borrowed(running, session_settings(configured, {}), wanted) as session:
+            yield session
+        return
+    submitted = _submitted_settings() if under_spark_submit() else {}
+    settings = session_settings(configured, submitted)
+    remember(settings)
+    for name in overruled(configured, submitted):
+        given, other = (shown_setting(name, found[name]) for found in (submitted, configured))
+        emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
+    if not under_spark_submit():
+        _prepare_own_jvm(settings)
+    try:
+        spark = _start(app_name, configured, settings, store)
+    except (PySparkException, PySparkRuntimeError, Py4JJavaError) as error:
+        raise ConfigError(
+            f"Spark did not start with these settings: {java_reason(error)}: check `spark:` in "
+            "the configuration, --spark and spark-submit's options"
+        ) from None
+    if under_spark_submit() and "spark.log.level" not in settings:
+        spark.sparkContext.setLogLevel("WARN")
+    with shown_with_errors(_held_lines()), _stopped_afterwards(spark, settings):
+        yield spark
+
+
+@contextmanager
+def _stopped_afterwards(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    dead = False
+    with _interruptible() as interrupted:
+        try:
+            with deaths_told(spark, settings):
+                yield
+        except SparkDiedError:
+            dead = True
+            raise
+        except BaseException:
+            if not interrupted.is_set():
+                raise
+            # what the interrupt broke off may have raised something else by now; the tasks that
+            # are being cancelled have nothing to say that the user does not know
+            with suppress(Py4JError, OSError):
+                spark.sparkContext.setLogLevel("OFF")
+            raise KeyboardInterrupt from None
+        finally:
+            # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
+            with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
+                if not dead:
+                    spark.stop()
+
+
+def _start(
+    app_name: str, configured: Mapping[str, str], settings: dict[str, str], store: str | None
+) -> SparkSession:
+    if not under_spark_submit():
+        with temporary_files_in(_own_folder()):
+            _start_jvm(settings)
+    if store is not None:
+        settings = settings | event_log_settings(settings, store)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if "spark.app.name" not in configured and not under_spark_submit():
+        builder = builder.appName(app_name)
+    return builder.getOrCreate()
+
+
+def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that the JVM is started with: its command line is seen by everybody.
+
+    Secrets are left out; they are set when the JVM runs, which is early enough for them. What is
+    inside of the JVM's own options cannot be.
+    """
+    return {name: value for name, value in settings.items() if not is_secret(name)}
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    conf = SparkConf(loadDefaults=False)
+    for name, value in launch_settings(settings).items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Let Ctrl-C raise KeyboardInterrupt and print nothing; the event tells that it happened.
+
+    Spark's own handler calls the JVM from inside the very call that was interrupted, and py4j
+    logs a stack trace for each.
+    """
+    interrupted = threading.Event()
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        logging.disable(logging.CRITICAL)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted  # only the main thread may handle signals
+        return
+    previous = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        logging.disable(logging.NOTSET)
+
+
+def _prepare_own_jvm(settings: dict[str, str]) -> None:
+    """Set what must be known before a JVM starts: Java, worker Python, log settings."""
+    spark_home()  # pyspark's own words for its absence name no remedy that helps
+    os.environ.update(find_java().environment())
+    if "spark.pyspark.python" not in settings:
+        # the workers of a local run are this very environment
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if settings["spark.master"].startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    options = with_collector(settings, os.environ)
+    if "log4j2.configurationFile" not in options:
+        log_settings = _LOG_SETTINGS[process_log().form]
+        options = f"{options} -Dlog4j2.configurationFile={log_settings.as_uri()}"
+        options = f'{options} "-D{PROPERTY}={_held_lines()}"'
+    settings["spark.driver.extraJavaOptions"] = options.strip()
+    settings |= temporary_settings(settings, own_folder)
+
+
+def temporary_settings(
+    settings: Mapping[str, str], folder_in: Callable[[Path], Path]
+) -> dict[str, str]:
+    """Return the settings that keep temporary files in folders of our own, found by `folder_in`.
+
+    A configured spark.local.dir of this machine gets such a folder inside; executors elsewhere
+    have their own places.
+    """
+    found: dict[str, str] = {}
+    options = settings.get("spark.driver.extraJavaOptions", "")
+    if "-Djava.io.tmpdir=" not in options:
+        folder = folder_in(Path(tempfile.gettempdir()))
+        found["spark.driver.extraJavaOptions"] = f'{options} "-Djava.io.tmpdir={folder}"'.strip()
+        if len(str(folder)) > _LONGEST_SOCKET_FOLDER:
+            found["spark.python.unix.domain.socket.enabled"] = "false"
+    places = settings.get("spark.local.dir", "").split(",")
+    if settings["spark.master"].startswith("local") and any(places):
+        found["spark.local.dir"] = ",".join(_inside(place, folder_in) for place in places if place)
+    return found
+
+
+def _inside(place: str, folder_in: Callable[[Path], Path]) -> str:
+    try:
+        Path(place).mkdir(parents=True, exist_ok=True)
+        return str(folder_in(Path(place)))
+    except OSError:
+        return place  # Spark says what is wrong with it
+
+
+def _own_folder() -> Path:
+    return own_folder(Path(tempfile.gettempdir()))
+
+
+def _held_lines() -> Path:
+    return _own_folder() / FILE
+
+
+def with_collector(settings: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """Return the JVM's options; on one machine with our collector, unless somebody has chosen one.
+
+    A JVM that is told of two does not start.
+    """
+    options = settings.get("spark.driver.extraJavaOptions", "")
+    given = [options, *(environment.get(name, "") for name in _JVM_VARIABLES)]
+    chosen = any(re.search(r"-XX:\+Use\w*GC", text) for text in given)
+    if chosen or not settings["spark.master"].startswith("local"):
+        return options
+    return f"{options} {COLLECTOR}".strip()

@@ -1,0 +1,63 @@
+"""Tells of the compiling that the first `train` of an installation begins with.
+
+numba keeps what it has compiled in files, so the files tell what is still to be compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from numba.core.dispatcher import Dispatcher
+from pyspark import SparkContext
+
+from spark_rank.events import emit
+from spark_rank.learners import MPRank, kernels
+from spark_rank.users import together
+from spark_rank.users.specs import LearnerSpec
+
+
+def tell_compiling(specs: Sequence[LearnerSpec], context: SparkContext) -> None:
+    """Say so if workers of this machine have to compile what the learners need."""
+    labels = uncompiled(specs) if str(context.master).startswith("local") else []
+    if labels:
+        emit(
+            "compiling",
+            f"compiling the functions of {', '.join(labels)} first, about a minute: only the first "
+            "time on this machine",
+            stage="train", learners=labels,
+        )  # fmt: skip
+
+
+def uncompiled(specs: Sequence[LearnerSpec]) -> list[str]:
+    """Return the labels of the learners none of whose functions has been compiled."""
+    needed = {spec.label: _functions(_modules(spec)) for spec in specs}
+    return [label for label, found in needed.items() if found and not any(map(_is_kept, found))]
+
+
+def _modules(spec: LearnerSpec) -> Iterable[ModuleType]:
+    """Return the modules that name the compiled functions a learner calls."""
+    own = [sys.modules[kind.__module__] for kind in spec.kind.__mro__]
+    if spec.is_baseline or (spec.kind is MPRank and not _is_kernel(spec)):
+        own.append(together)
+    return [*own, kernels] if _is_kernel(spec) else own
+
+
+def _is_kernel(spec: LearnerSpec) -> bool:
+    asked = [spec.params.get("kernel", "linear"), *spec.grid.get("kernel", [])]
+    return any(kernel != "linear" for kernel in asked)
+
+
+def _functions(modules: Iterable[ModuleType]) -> list[Dispatcher]:
+    found = [value for module in modules for value in vars(module).values()]
+    return [value for value in found if isinstance(value, Dispatcher)]
+
+
+def _is_kept(function: Dispatcher) -> bool:
+    """Tell whether a compiled form of a function lies in its cache."""
+    python = function.py_func
+    name = f"{python.__module__.rpartition('.')[2]}.{python.__qualname__}-*.nbi"
+    folder = function.stats.cache_path
+    return folder is not None and any(Path(folder).glob(name))

@@ -1,0 +1,1 @@
+"""A run on disk: layout, manifest, drafts, lease, waves, verify, promote, prune."""

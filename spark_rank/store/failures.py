@@ -1,0 +1,65 @@
+"""Users without a model, summed up by learner and reason, with one of them as an example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.events import emit
+from spark_rank.users.learning import FAILED
+from spark_rank.wording import count_of
+
+_PREFIX = f"{FAILED}: "
+
+
+def failed_users(status: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Return the failures in ``{learner: {"failed: reason": users}}``, by learner and reason."""
+    found = {
+        learner: {
+            name.removeprefix(_PREFIX): users
+            for name, users in counts.items()
+            if name.startswith(FAILED)
+        }
+        for learner, counts in status.items()
+    }
+    return {learner: reasons for learner, reasons in found.items() if reasons}
+
+
+def failure_examples(models: DataFrame) -> dict[str, dict[str, dict[str, str]]]:
+    """Return, by learner and reason, the failed user with the least id and what went wrong."""
+    failed = models.where(F.col("status") == FAILED)
+    least = F.min(F.struct("user_id", "detail")).alias("least")
+    rows = failed.groupBy("learner", "reason").agg(least).collect()
+    examples: dict[str, dict[str, dict[str, str]]] = {}
+    for row in sorted(rows, key=lambda row: (row["learner"], row["reason"])):
+        least_row = row["least"]
+        examples.setdefault(row["learner"], {})[row["reason"]] = {
+            "user_id": least_row["user_id"],
+            "detail": least_row["detail"],
+        }
+    return examples
+
+
+def tell_failures(
+    stage: str,
+    status: Mapping[str, Mapping[str, int]],
+    examples: Mapping[str, Mapping[str, Mapping[str, Any]]],
+) -> None:
+    """Tell of every learner and reason how many users failed, and of one what went wrong."""
+    for learner, reasons in failed_users(status).items():
+        for reason, users in reasons.items():
+            example = examples[learner][reason]
+            emit(
+                "failed_users",
+                f"{learner}: {count_of(users, 'user')} failed by {reason}, user "
+                f"{example['user_id']} with: {example['detail']}",
+                stage=stage,
+                level="warning",
+                learner=learner,
+                reason=reason,
+                users=users,
+                example=example,
+            )

@@ -1,0 +1,42 @@
+"""The run that consumers read: a small file in the store that is replaced at once."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from spark_rank.errors import ContractError
+from spark_rank.session.filesystem import Filesystem
+from spark_rank.store.run import Run
+
+FILE = "latest.json"
+
+
+def promoted_run(files: Filesystem, store: str) -> str | None:
+    """Return the id of the run that the pointer names, or None."""
+    path = pointer_path(store)
+    if not files.exists(path):
+        return None
+    try:
+        return str(json.loads(files.read_text(path))["run_id"])
+    except (ValueError, KeyError, TypeError):
+        raise ContractError(
+            f"{path}: does not name a run: write it anew with `spark-rank runs promote`"
+        ) from None
+
+
+def point_to(run: Run, store: str) -> str:
+    """Name the run in the pointer; return its path."""
+    path = pointer_path(store)
+    told = {
+        "run_id": run.run_id,
+        "path": run.root.removeprefix("file:"),
+        "promoted": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    run.files.write_text(path, json.dumps(told, indent=2) + "\n")
+    return path
+
+
+def pointer_path(store: str) -> str:
+    """Return where the pointer of a store is."""
+    return f"{store.rstrip('/')}/{FILE}"

@@ -1,0 +1,185 @@
+"""Fits one learner to one user's ratings, whatever it learns from: ratings, ranks, landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rank.learners import Learner, MPRank
+from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.kernel_machine import KernelMachine
+from spark_rank.learners.kernels import Kernel, scale_gamma
+from spark_rank.users.landmarks import landmark_products, landmark_root
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import LearnerSpec, Params
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A user's training part: features, ratings, and what was known before."""
+
+    X: Matrix
+    ratings: Vector
+    offset: Vector | None
+
+    def part(self, rows: Ranks | slice) -> Sample:
+        """Return some of the rows."""
+        offset = None if self.offset is None else self.offset[rows]
+        return Sample(self.X[rows], self.ratings[rows], offset)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What fitting depends on besides the user's data and hyper-parameters."""
+
+    scale: RankScale | None
+    max_kernel_ratings: int
+    landmarks: int
+    folds: int
+
+
+class Fitted(Protocol):
+    """A learner after learning: scores for rows of X, given what was known before."""
+
+    @property
+    def learner(self) -> Learner:
+        """Return what has learned."""
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return a score for every row."""
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples that were learned from."""
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> Ranks | None:
+        """Return a rank for every row; None if the learner has none."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A learner that starts from the offset and adds what it learned to it."""
+
+    learner: Any
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the learner's scores."""
+        return _finite(self.learner.decision_function(X, offset=offset))
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples; of MPRank they follow from the solution."""
+        residuals = self.learner.training_residuals() if isinstance(self.learner, MPRank) else None
+        if residuals is None:
+            return self.scores(sample.X, sample.offset)
+        return _finite(sample.ratings + residuals)
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> None:
+        """Return nothing: scores have no ranks of their own."""
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A learner of ranks; the offset, if there is one, is a feature more."""
+
+    learner: Any
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the learner's scores, comparable with its thresholds only."""
+        return _finite(self.learner.decision_function(with_offset(X, offset)))
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples."""
+        return self.scores(sample.X, sample.offset)
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> Ranks:
+        """Return the ranks predicted."""
+        predicted: Ranks = self.learner.predict(with_offset(X, offset))
+        return predicted
+
+
+@dataclass(frozen=True)
+class LandmarkScorer:
+    """A kernel machine on the part of the kernel's space that some landmarks span (Nyström).
+
+    With K the kernel matrix of L landmarks, ``φ(x) = K^(−1/2) k(x)`` are L features whose inner
+    products are the kernel's wherever x is a landmark; a linear machine learns on them in
+    O(m L²). Its w is ``Σ α_j Φ(landmark_j)`` with ``α = K^(−1/2) w``: a model like any other.
+    """
+
+    learner: Any
+    kernel: Kernel
+    landmarks: Matrix
+    positions: NDArray[np.int64]
+    root: Matrix
+
+    @property
+    def dual(self) -> Vector:
+        """Return the landmarks' dual coefficients."""
+        return np.asarray(self.root @ self.learner.coef_)
+
+    def scores(self, X: Matrix, offset: Vector | None) -> Vector:
+        """Return the scores."""
+        features = landmark_products(self.kernel, X, self.landmarks, self.root)
+        return _finite(self.learner.decision_function(features, offset=offset))
+
+    def training_scores(self, sample: Sample) -> Vector:
+        """Return the scores of the examples."""
+        return self.scores(sample.X, sample.offset)
+
+    def ranks(self, X: Matrix, offset: Vector | None) -> None:
+        """Return nothing: scores have no ranks of their own."""
+
+
+def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Fitted:
+    """Return `spec`'s learner, fitted with `params`.
+
+    With more than `max_kernel_ratings` ratings and another kernel than the linear one, a kernel
+    machine learns on landmarks, for it takes O(m³) time otherwise, and a kernel perceptron from
+    the first so many ratings, for it takes O(m²).
+    """
+    scale, most = limits.scale, limits.max_kernel_ratings
+    learner: Any = spec.make(scale, params)
+    too_many = is_cut_short(learner, len(sample.ratings), most)
+    if learner.of_ranks:
+        if scale is None:
+            raise LearnerError("a learner of ranks needs a rating scale with levels")
+        used = sample.part(slice(0, most)) if too_many else sample
+        return Ranker(learner.fit(with_offset(used.X, used.offset), scale.ranks(used.ratings)))
+    if too_many:
+        return _fit_on_landmarks(learner, sample, min(limits.landmarks, most))
+    return Scorer(learner.fit(sample.X, sample.ratings, offset=sample.offset))
+
+
+def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> bool:
+    """Tell whether so many ratings are too many for this learner to use exactly."""
+    return getattr(learner, "kernel", "linear") != "linear" and n_ratings > max_kernel_ratings
+
+
+def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) -> LandmarkScorer:
+    X = sample.X
+    gamma = learner.gamma if learner.gamma is not None else scale_gamma(X)
+    kernel = Kernel(learner.kernel, gamma, learner.degree, learner.coef0, learner.rbf_weight)
+    positions = np.linspace(0, len(X) - 1, n_landmarks).astype(np.int64)
+    landmarks = np.ascontiguousarray(X[positions])
+    root = landmark_root(kernel, landmarks, balanced="linear" in kernel.name)
+    linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
+    features = landmark_products(kernel, X, landmarks, root)
+    linear.fit(features, sample.ratings, offset=sample.offset)
+    return LandmarkScorer(linear, kernel, landmarks, positions, root)
+
+
+def with_offset(X: Matrix, offset: Vector | None) -> Matrix:
+    """Return the features with the offset, if there is one, as a feature more."""
+    return X if offset is None else np.column_stack([X, offset])
+
+
+def _finite(scores: Vector) -> Vector:
+    if not np.isfinite(scores).all():
+        raise LearnerError("a score is not finite")
+    return scores

@@ -1,0 +1,321 @@
+"""Runs learners over user blocks: what a Spark worker does with a batch of users.
+
+`learn_batches` is what `DataFrame.mapInArrow` calls. Everything below it takes and returns plain
+arrays and is tested without Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+from spark_rank.learners import ItemOffsetScorer
+from spark_rank.learners.errors import LearnerError
+from spark_rank.users.batches import build_batch
+from spark_rank.users.fitting import (
+    Fitted,
+    LandmarkScorer,
+    Limits,
+    Ranker,
+    Sample,
+    Scorer,
+    fit,
+    is_cut_short,
+)
+from spark_rank.users.isolation import (
+    OUT_OF_MEMORY,
+    Learn,
+    Loss,
+    is_asked_for,
+    learn_isolated,
+)
+from spark_rank.users.model_batches import MODEL_SCHEMA, ModelBatches
+from spark_rank.users.model_rows import model_columns
+from spark_rank.users.prior_scores import known_before
+from spark_rank.users.problems import (
+    Problem,
+    ProblemGroup,
+    Users,
+    problem_groups,
+    with_all_ratings,
+)
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.selection import best_candidate
+from spark_rank.users.specs import LearnerSpec, Params
+from spark_rank.users.together import learn_together
+
+LEARNED, APPROXIMATED, FALLBACK, FAILED = "learned", "approximated", "fallback", "failed"
+TOO_FEW, ALL_EQUAL, NO_FEATURES = "too_few_ratings", "equal_ratings", "no_features"
+LANDMARKS, CUT_SHORT, NOT_CONVERGED = "landmarks", "first_ratings", "not_converged"
+NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
+
+Row = dict[str, Any]
+Fit = Callable[[LearnerSpec, Params | None, Sample, Limits], Fitted]
+
+_log = logging.getLogger(__name__)
+_logged: set[tuple[str, str]] = set()
+
+
+@dataclass(frozen=True)
+class LearnJob:
+    """What a worker needs to know: feature files, learners, panel members, limits.
+
+    With `isolated`, users who may end the interpreter are learned in processes of their own; with
+    `all_ratings`, nothing is held out.
+    """
+
+    files: FeatureFiles
+    specs: tuple[LearnerSpec, ...]
+    panel: Mapping[int, int]
+    min_ratings: int
+    margin: float
+    limits: Limits
+    isolated: bool = False
+    all_ratings: bool = False
+
+
+def learn_batches(
+    batches: Iterator[pa.RecordBatch],
+    job: LearnJob,
+    open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Train every learner for every user block; one row per user and learner."""
+    features = open_features(job.files)
+
+    def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
+        made = ModelBatches(specs, job.margin, job.limits.scale)
+        asked = replace(job, specs=tuple(specs))
+        for group in problem_groups(batch, features, job.panel):
+            learn_group(group, asked, features.item_ids, made)
+        return made.in_order()
+
+    return learn_users(batches, job, learn, MODEL_SCHEMA)
+
+
+def learn_users(
+    batches: Iterator[pa.RecordBatch], job: LearnJob, learn: Learn, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `learn` makes of users and learners; users are isolated where that is asked for.
+
+    `schema` has the columns of `models`.
+    """
+    give_up = partial(_given_up, job=job, schema=schema)
+    isolated = is_asked_for(job.isolated)
+    for blocks in batches:
+        batch = with_all_ratings(blocks) if job.all_ratings else blocks
+        if isolated:
+            made = learn_isolated(batch, job.specs, learn, give_up)
+        else:
+            made = iter([learn(batch, job.specs)])
+        for rows in made:
+            yield _in_buckets(rows, batch)
+
+
+def _in_buckets(rows: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the models with the buckets that their users' blocks are in."""
+    users = pc.index_in(rows.column("user_id"), blocks.column("user_id"))
+    buckets = blocks.column("bucket").take(users)
+    place = rows.schema.get_field_index("bucket")
+    return rows.set_column(place, rows.schema.field(place), buckets)
+
+
+def _given_up(
+    user: pa.RecordBatch, spec: LearnerSpec, loss: Loss, *, job: LearnJob, schema: pa.Schema
+) -> pa.RecordBatch:
+    """Return the row of a user who crashes: what the block tells, for nothing else is safe."""
+    block = Users.of(user)
+    (n_train,) = block.n_train.tolist()
+    row = {
+        "user_id": block.user_ids[0],
+        "learner": spec.label,
+        "n_train": n_train,
+        "n_test": len(block.items) - n_train,
+        **_if_any("excluded_feature", job.panel.get(block.users[0])),
+        "on_rating_scale": spec.kind.on_rating_scale,
+        "test_ratings": block.ratings[n_train:],
+        "status": FAILED,
+        "hyperparameters": spec.hyperparameters(job.limits.scale),
+        "reason": loss.reason,
+        "detail": loss.detail,
+    }
+    place = "" if loss.place is None else f" in {loss.place}"
+    _log.warning("user %s, %s: %s%s", block.user_ids[0], spec.label, loss.detail, place)
+    return build_batch([row], schema)
+
+
+def learn_group(
+    group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray, made: ModelBatches
+) -> None:
+    """Learn some users, each with every learner: together where that is known, else alone."""
+    together = [learn_together(spec, group, job.limits, job.min_ratings) for spec in job.specs]
+    alone: NDArray[np.bool_] = np.column_stack([
+        np.ones(len(group.blocks.users), bool) if found is None else ~found.learned
+        for found in together
+    ])  # fmt: skip
+    rows = {
+        user * len(job.specs) + number: learn_user(problem, spec, job, item_ids)
+        for user, problem in group.problems(np.logical_or.reduce(alone, axis=1))
+        for number, spec in enumerate(job.specs)
+        if alone[user, number]
+    }
+    made.add(group, together, rows)
+
+
+def learn_user(
+    problem: Problem,
+    spec: LearnerSpec,
+    job: LearnJob,
+    item_ids: pa.StringArray,
+    fit_one: Fit = fit,
+) -> Row:
+    """Return a model row; whatever goes wrong with one user stays in that user's row.
+
+    `fit_one` fits the learner to the training part, where there is enough to learn from.
+    """
+    row = _head(problem, spec)
+    try:
+        return row | _learned_columns(problem, spec, job, item_ids, fit_one)
+    except LearnerError as error:
+        outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
+    except MemoryError as error:
+        outcome = {"reason": OUT_OF_MEMORY, "detail": _said(error)}
+    except Exception as error:  # noqa: BLE001 - one bad user must never end the job
+        outcome = {"reason": UNEXPECTED, "detail": _said(error)}
+        _log_once(problem.user_id, spec.label, type(error).__name__)
+    hyperparameters = spec.hyperparameters(job.limits.scale)
+    return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
+
+
+def _head(problem: Problem, spec: LearnerSpec) -> Row:
+    """Return what is known of a row before anything is learned."""
+    return {
+        "user_id": problem.user_id,
+        "learner": spec.label,
+        "n_train": problem.n_train,
+        "n_test": len(problem.items) - problem.n_train,
+        **_if_any("excluded_feature", problem.excluded_feature),
+        **_if_any("reviewers", problem.reviewers),
+        "on_rating_scale": spec.kind.on_rating_scale,
+        "test_ratings": problem.ratings[problem.test],
+    }
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _log_once(user_id: str, label: str, error: str) -> None:
+    """Log the exception that is being handled, the first of its kind in this process."""
+    if (label, error) not in _logged:
+        _logged.add((label, error))
+        _log.warning("user %s, %s: unexpected error", user_id, label, exc_info=True)
+
+
+def _learned_columns(
+    problem: Problem,
+    spec: LearnerSpec,
+    job: LearnJob,
+    item_ids: pa.StringArray,
+    fit_one: Fit,
+) -> Row:
+    obstacle = None if spec.is_baseline else _obstacle(problem, spec, job.min_ratings)
+    known = known_before(problem, spec, fallback=obstacle is not None)
+    sample = known.sample(problem)
+    hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits, fit_one)
+    training_scores = fitted.training_scores(sample)
+    held_out = known.held_out(problem)
+    scores = fitted.scores(*held_out) if len(held_out[0]) else np.empty(0)
+    return {
+        "training": (training_scores, sample.ratings),
+        "hyperparameters": hyperparameters,
+        **_status(spec, fitted, problem.n_train, obstacle, job.limits),
+        "test_scores": scores,
+        **_if_any("test_ranks", _test_ranks(spec, fitted, held_out, scores, job.limits.scale)),
+        **_if_any("expected_norm", known.expected_norm),
+        **model_columns(fitted, problem, known, training_scores, item_ids),
+        **_fallback_thresholds(spec, obstacle, job.limits.scale),
+    }
+
+
+def _if_any(name: str, value: Any) -> Row:
+    """Return a column with a value; a batch without one of them is spared the column."""
+    return {} if value is None else {name: value}
+
+
+def _obstacle(problem: Problem, spec: LearnerSpec, min_ratings: int) -> str | None:
+    """Return why this learner can learn nothing from the user; None if it can."""
+    if spec.needs_features and problem.X.shape[1] == 0:
+        return NO_FEATURES
+    return obstacle_to_learning(problem, min_ratings)
+
+
+def obstacle_to_learning(problem: Problem, min_ratings: int) -> str | None:
+    """Return why nothing can be learned from the user's training part; None if it can."""
+    if problem.n_train < min_ratings:
+        return TOO_FEW
+    ratings = problem.ratings[problem.train]
+    return ALL_EQUAL if ratings.min() == ratings.max() else None
+
+
+def _fit(
+    spec: LearnerSpec, sample: Sample, obstacle: str | None, limits: Limits, fit_one: Fit
+) -> tuple[str, Fitted]:
+    """Return the hyper-parameters, chosen if they are this user's own, and the fitted learner."""
+    if obstacle is not None:
+        fallback = ItemOffsetScorer().fit(sample.X, sample.ratings, offset=sample.offset)
+        return spec.hyperparameters(limits.scale), Scorer(fallback)
+    chosen = best_candidate(spec, sample, limits) if spec.chosen_per_user else None
+    return spec.hyperparameters(limits.scale, chosen), fit_one(spec, chosen, sample, limits)
+
+
+def _status(
+    spec: LearnerSpec, fitted: Fitted, n_train: int, obstacle: str | None, limits: Limits
+) -> Row:
+    if obstacle is not None:
+        return {"status": FALLBACK, "reason": obstacle}
+    if isinstance(fitted, LandmarkScorer):
+        return {"status": APPROXIMATED, "reason": LANDMARKS}
+    if is_cut_short(fitted.learner, n_train, limits.max_kernel_ratings):
+        return {"status": APPROXIMATED, "reason": CUT_SHORT}
+    if not getattr(fitted.learner, "converged_", True):
+        return {"status": APPROXIMATED, "reason": NOT_CONVERGED, "detail": _shortfall(fitted)}
+    return {"status": LEARNED}
+
+
+def _shortfall(fitted: Fitted) -> str:
+    """Return how far from the optimum the learner may have stopped."""
+    learner: Any = fitted.learner
+    return (
+        f"the objective may be {learner.duality_gap_:.1e} of itself above the minimum after "
+        f"{learner.n_iter_} rounds: lower C, or raise tol or max_iter"
+    )
+
+
+def _test_ranks(
+    spec: LearnerSpec,
+    fitted: Fitted,
+    held_out: tuple[NDArray[np.float64], NDArray[np.float64] | None],
+    scores: NDArray[np.float64],
+    scale: RankScale | None,
+) -> NDArray[np.int64] | None:
+    """Return the ranks predicted for held-out items; of a fallback, those of its scores."""
+    if not spec.kind.of_ranks or scale is None:
+        return None
+    if isinstance(fitted, Ranker) and len(scores):
+        return fitted.ranks(*held_out)
+    return scale.ranks(scores)
+
+
+def _fallback_thresholds(spec: LearnerSpec, obstacle: str | None, scale: RankScale | None) -> Row:
+    if obstacle is None or not spec.kind.of_ranks or scale is None:
+        return {}
+    return {"thresholds": scale.thresholds()}

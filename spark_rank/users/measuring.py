@@ -1,0 +1,160 @@
+"""From held-out scores to metrics: what a Spark worker does with a batch of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.metrics import (
+    TRAINING_METRICS,
+    batch_metrics_and_roc,
+    batch_training_metrics,
+)
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import METRIC_COLUMNS, METRICS
+from spark_rank.users.batches import ragged
+from spark_rank.users.generalization import BoundFacts, bound_columns
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.user_groups import UserGroups
+
+METRIC_NAMES = tuple(column.name for column in METRIC_COLUMNS)
+HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall",
+                              "average_precision"})  # fmt: skip
+METRIC_SCHEMA = arrow_schema(METRICS.columns)
+# what a worker needs of the models
+SCORED = ("user_id", "learner", "status", "reason", "n_train", "n_test",
+          "hyperparameters", "kernel", "gamma", "offset_weight", "norm", "expected_norm",
+          "train_msd", "train_m1d",
+          "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
+          "test_scores", "test_ranks")  # fmt: skip
+# what a learner of ranks is measured by through the levels of its ranks
+_ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
+
+ROC_GRID = np.linspace(0.0, 1.0, 21)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What the metrics depend on besides scores and ratings."""
+
+    top_n: int
+    relevant_from: float
+    epsilon: float
+    scale: RankScale | None
+    bounds: BoundFacts
+    groups: UserGroups
+
+
+def with_training_metrics(
+    rows: Sequence[dict[str, Any]], margin: float
+) -> Sequence[dict[str, Any]]:
+    """Put the training metrics into model rows that have `training`: scores and ratings.
+
+    Null where undefined: differences of scores that are not on the rating scale, too, cannot be
+    held against ratings. One compiled call for all rows.
+    """
+    measured = [row for row in rows if "training" in row]
+    if not measured:
+        return rows
+    scores, ratings = zip(*[row["training"] for row in measured], strict=True)
+    found = batch_training_metrics(
+        np.concatenate(scores), np.concatenate(ratings),
+        np.cumsum([0, *map(len, scores)]),
+        on_rating_scale=[row["on_rating_scale"] for row in measured],
+        # only the margin bound asks for it, which needs a norm
+        with_margin=["norm" in row for row in measured], rho=margin,
+    )  # fmt: skip
+    for name in TRAINING_METRICS:
+        for row, value in zip(measured, found[name].tolist(), strict=True):
+            if not math.isnan(value):
+                row[f"train_{name}"] = value
+    return rows
+
+
+def measured(
+    batch: pa.RecordBatch, measures: Measures
+) -> tuple[pa.RecordBatch, NDArray[np.float32]]:
+    """Return the metric rows of model rows, and their ROC curves on the grid; NaN without one."""
+    on_scale = _filled(batch, "on_rating_scale")
+    metrics, curves = _metrics(*_held_out(batch), on_scale, measures)
+    metrics = _with_predicted_ranks(batch, metrics, measures)
+    made = {**metrics, **bound_columns(batch, measures.bounds)}
+    return _metric_rows(batch, made, measures.groups), curves
+
+
+def _metrics(
+    scores: NDArray[np.floating[Any]],
+    ratings: NDArray[np.floating[Any]],
+    ends: NDArray[np.int64],
+    on_rating_scale: NDArray[np.bool_],
+    measures: Measures,
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float32]]:
+    return batch_metrics_and_roc(
+        scores, ratings, ends,
+        on_rating_scale=on_rating_scale,
+        top=measures.top_n,
+        relevant_from=measures.relevant_from,
+        epsilon=measures.epsilon,
+        levels=None if measures.scale is None else measures.scale.levels,
+        cuts=None if measures.scale is None else measures.scale.cuts,
+        grid=ROC_GRID,
+    )  # fmt: skip
+
+
+def _with_predicted_ranks(
+    batch: pa.RecordBatch, metrics: dict[str, NDArray[np.float64]], measures: Measures
+) -> dict[str, NDArray[np.float64]]:
+    """Measure learners of ranks, on the scale of the ratings, by the levels that they predict.
+
+    Their scores, which are comparable with their thresholds only, decide the order alone.
+    """
+    predicts = pc.is_valid(batch.column("test_ranks")).to_numpy(zero_copy_only=False)
+    if measures.scale is None or not predicts.any():
+        return metrics
+    rows = batch.filter(pa.array(predicts))
+    ranks, ends = ragged(rows.column("test_ranks"))
+    ratings, _ = ragged(rows.column("test_ratings"))
+    levels = measures.scale.ratings(ranks)
+    scales = np.ones(rows.num_rows, dtype=bool)
+    found, _ = _metrics(levels, ratings, ends, scales, measures)
+    for name in _ON_THE_RATING_SCALE:
+        metrics[name][predicts] = found[name]
+    return metrics
+
+
+def _held_out(
+    batch: pa.RecordBatch,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+    """Return scores, ratings and ends; users whose model failed have no items."""
+    scores, ratings = batch.column("test_scores"), batch.column("test_ratings")
+    if scores.null_count:
+        ratings = pc.if_else(pc.is_valid(scores), ratings, None)
+    flat, ends = ragged(scores)
+    return flat, ragged(ratings)[0], ends
+
+
+def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
+    values = batch.column(name).fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=bool)
+
+
+def _metric_rows(
+    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]], groups: UserGroups
+) -> pa.RecordBatch:
+    batch = batch.append_column(
+        "user_group", groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
+    )
+    columns = [
+        pa.array(metrics[field.name], from_pandas=True)  # NaN, undefined, becomes null
+        if field.name in metrics
+        else batch.column(field.name)
+        for field in METRIC_SCHEMA
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=METRIC_SCHEMA)

@@ -1,0 +1,180 @@
+"""From a batch of user blocks to learning problems: each user's rows of the feature files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.features.expected import expected_scores
+from spark_rank.features.files import ItemFeatures
+from spark_rank.features.gathering import gatherable, gathered_rows
+from spark_rank.users.batches import ragged
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One user's learning problem; the first `n_train` rows are for training.
+
+    `full_offset` are the scores before learning: the item offset, and what is expected of the
+    user. `reviewers` are the numbers of the reviewers whose ratings the features are, or None
+    where all users have the same features. Of these `excluded_feature` is the user's own, if
+    there is one.
+    """
+
+    user: int
+    user_id: str
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float64]
+    n_train: int
+    X: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    full_offset: NDArray[np.float64]
+    expected: NDArray[np.float64] | None
+    excluded_feature: int | None
+    reviewers: NDArray[np.int32] | None = None
+
+    @property
+    def train(self) -> slice:
+        """Rows to learn from."""
+        return slice(0, self.n_train)
+
+    @property
+    def test(self) -> slice:
+        """Held-out rows."""
+        return slice(self.n_train, None)
+
+
+@dataclass(frozen=True)
+class Users:
+    """The blocks of some users: user u owns the places ends[u] to ends[u + 1]."""
+
+    users: list[int]
+    user_ids: list[str]
+    ends: NDArray[np.int64]
+    n_train: NDArray[np.int64]
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Users:
+        """Read a batch of blocks."""
+        items, ends = ragged(batch.column("items"))
+        return cls(
+            batch.column("user").to_pylist(),
+            batch.column("user_id").to_pylist(),
+            ends,
+            batch.column("n_train").to_numpy().astype(np.int64),
+            items,
+            ragged(batch.column("ratings"))[0].astype(np.float64),
+        )
+
+    def one_by_one(self) -> Iterator[Users]:
+        """Yield every user alone."""
+        for row in range(len(self.users)):
+            own = slice(self.ends[row], self.ends[row + 1])
+            yield Users(
+                self.users[row : row + 1], self.user_ids[row : row + 1],
+                self.ends[row : row + 2] - self.ends[row], self.n_train[row : row + 1],
+                self.items[own], self.ratings[own],
+            )  # fmt: skip
+
+
+def with_all_ratings(blocks: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the blocks with every rating in the training part."""
+    place = blocks.schema.get_field_index("n_train")
+    field = blocks.schema.field(place)
+    sizes = pc.list_value_length(blocks.column("items")).cast(field.type)
+    return blocks.set_column(place, field, sizes)
+
+
+@dataclass(frozen=True)
+class ProblemGroup:
+    """Problems whose arrays are parts of common ones, one user after the other.
+
+    The features of a place are a row of `matrix`, by its number in `rows`, but for the user's
+    `excluded` column, which says nothing; negative means that there is none. Features are not
+    gathered before they are asked for: they need more memory than all the rest. With `reviewers`
+    of his or her own, a user is alone.
+    """
+
+    blocks: Users
+    matrix: NDArray[np.floating[Any]]
+    rows: NDArray[np.int32]
+    excluded: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    full_offset: NDArray[np.float64]
+    expected: NDArray[np.float64] | None
+    reviewers: NDArray[np.int32] | None
+
+    def excluded_features(self) -> list[int | None]:
+        """Return every user's excluded column, or None."""
+        return [None if column < 0 else column for column in self.excluded.tolist()]
+
+    def problems(self, wanted: NDArray[np.bool_] | None = None) -> Iterator[tuple[int, Problem]]:
+        """Yield each user's with its place in the group; if that is asked, of `wanted` users."""
+        blocks, excluded = self.blocks, self.excluded_features()
+        users = range(len(blocks.users)) if wanted is None else np.flatnonzero(wanted).tolist()
+        for user in users:
+            own = slice(int(blocks.ends[user]), int(blocks.ends[user + 1]))
+            X = gathered_rows(self.matrix, self.rows[own])
+            if excluded[user] is not None:
+                X[:, excluded[user]] = 0.0
+            yield user, Problem(
+                blocks.users[user], blocks.user_ids[user], blocks.items[own], blocks.ratings[own],
+                int(blocks.n_train[user]), X, self.offset[own], self.full_offset[own],
+                None if self.expected is None else self.expected[user],
+                excluded[user], self.reviewers,
+            )  # fmt: skip
+
+
+def problem_groups(
+    batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
+) -> Iterator[ProblemGroup]:
+    """Find the users' rows of the feature files.
+
+    `panel` tells which column is a user's own: a reviewer's own ratings must not predict
+    themselves. Where every user has other reviewers it tells nothing, for they are never the
+    user. Such users come one by one.
+    """
+    if batch.num_rows == 0:
+        return
+    users = Users.of(batch)
+    if features.pool is None:
+        yield _group(users, features, features.matrix, users.items, panel)
+        return
+    for alone in users.one_by_one():
+        reviewers = features.reviewers(alone.users[0], alone.user_ids[0])
+        own = features.rows(alone.items, reviewers)
+        rows = np.arange(len(own), dtype=np.int32)
+        yield replace(_group(alone, features, own, rows, {}), reviewers=reviewers)
+
+
+def _group(
+    blocks: Users,
+    features: ItemFeatures,
+    matrix: NDArray[np.floating[Any]],
+    rows: NDArray[np.int32],
+    panel: Mapping[int, int],
+) -> ProblemGroup:
+    matrix, rows = gatherable(matrix, rows)
+    excluded = np.array([panel.get(user, -1) for user in blocks.users], dtype=np.int64)
+    offset = np.asarray(features.offset[blocks.items])
+    full = offset
+    expected = features.expected_of_users(blocks.items, blocks.ends, blocks.n_train)
+    if expected is not None:
+        full = offset + expected_scores(matrix, rows, excluded, expected, blocks.ends)
+    return ProblemGroup(blocks, matrix, rows, excluded, offset, full, expected, None)
+
+
+def problems(
+    batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
+) -> Iterator[Problem]:
+    """Yield each user's problem."""
+    for group in problem_groups(batch, features, panel):
+        yield from (problem for _, problem in group.problems())

@@ -1,0 +1,329 @@
+"""Every user's best and worst unseen items: what a Spark worker does with a batch of users."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import RECOMMENDATIONS
+from spark_rank.users.batches import ragged
+from spark_rank.users.joining import Asked, users_with_models
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.stored_models import (
+    column,
+    has_ranks,
+    linear_rows,
+    rank_rule,
+    stored_model,
+    weight_matrix,
+)
+from spark_rank.users.top_items import (
+    BOTTOM,
+    NONE,
+    TOP,
+    BestItems,
+    LinearScores,
+    add_linear,
+    add_scored,
+    forget,
+    no_items,
+    product_errors,
+    put_items,
+)
+
+RECOMMENDATION_SCHEMA = arrow_schema(RECOMMENDATIONS.columns)
+SOURCES = ("learned", "fallback", "item_offset", "new_item")
+_SOURCE_OF_STATUS = {"learned": 0, "approximated": 0, "fallback": 1, "failed": 2}
+_NEW_ITEM = 3
+NO_RATINGS = "no_training_ratings"
+
+# scores held at once: 8 MB in single precision, which the second level of cache still helps with
+_BLOCK = 2**21
+_MOST_COLUMNS = 2**16
+# items whose features are held in double precision for one user
+_MOST_ROWS = 2**13
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RecommendJob:
+    """What a worker needs to know: feature files, learner, lengths of the lists, rating scale.
+
+    `low` and `high` are the least and greatest rating there is.
+    """
+
+    files: FeatureFiles
+    learner: str
+    top: int
+    bottom: int
+    scale: RankScale | None
+    low: float
+    high: float
+
+
+class Shared(Protocol):
+    """What Spark's broadcast of the items' facts looks like."""
+
+    @property
+    def value(self) -> bytes:
+        """Return the facts as `facts_as_bytes` made them."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The items that may be recommended, in the order of their ids, which decides ties.
+
+    `matrix` has their features and, last, their offset in single precision, `longest` is the
+    greatest length of its rows; `position_of` has the position of every item by number, or `NONE`.
+    """
+
+    items: IntArray
+    position_of: IntArray
+    matrix: NDArray[np.float32]
+    offsets: NDArray[np.float64]
+    longest: float
+    ids: pa.StringArray
+    titles: pa.StringArray
+    n_ratings: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, features: ItemFeatures, facts: pa.RecordBatch) -> Catalogue:
+        """Gather the candidates' rows of the feature files; O(n d) memory."""
+        numbers = np.flatnonzero(facts.column("candidate").to_numpy(zero_copy_only=False))
+        in_order = pc.sort_indices(features.item_ids.take(pa.array(numbers)))
+        items = numbers[in_order.to_numpy()]
+        position_of = np.full(len(features.item_ids), NONE, dtype=np.int64)
+        position_of[items] = np.arange(len(items))
+        offsets = np.asarray(features.offset[items], dtype=np.float64)
+        matrix = np.column_stack([features.matrix[items], offsets.astype(np.float32)])
+        squares = np.einsum("if,if->i", matrix, matrix, dtype=np.float64)
+        taken = pa.array(items)
+        return cls(
+            items, position_of, matrix, offsets, float(np.sqrt(squares.max(initial=0.0))),
+            features.item_ids.take(taken), facts.column("title").take(taken),
+            facts.column("n_ratings").to_numpy()[items],
+        )  # fmt: skip
+
+    def blocks(self, most: int) -> Iterator[slice]:
+        """Return the positions in parts of at most so many, in order."""
+        for start in range(0, len(self.items), most):
+            yield slice(start, min(start + most, len(self.items)))
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists in the making, a row per user of the batch, and what each may not get."""
+
+    best: tuple[tuple[float, BestItems], ...]
+    seen: IntArray
+    ends: IntArray
+
+
+def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
+    """Return ``title, n_ratings, candidate`` of every item, by number, for `recommend_batches`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, facts.schema) as writer:
+        writer.write_batch(facts)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def recommend_pieces(
+    batches: Iterator[pa.RecordBatch], asked: Asked, users: int, job: RecommendJob, facts: Shared
+) -> Iterator[pa.RecordBatch]:
+    """Turn models and blocks, as `users_with_models` takes them, into rows of the table."""
+    yield from recommend_batches(users_with_models(batches, asked, users), job, facts)
+
+
+def recommend_batches(
+    batches: Iterator[pa.RecordBatch],
+    job: RecommendJob,
+    facts: Shared,
+    open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Turn users with `WANTED_COLUMNS` into rows of the table `recommendations`."""
+    features = open_features(job.files)
+    catalogue = Catalogue.of(features, pa.ipc.open_file(facts.value).get_batch(0))
+    for batch in batches:
+        lists = _empty_lists(batch, job, catalogue)
+        _fill(lists, batch, features, catalogue)
+        _keep_apart(lists, batch, features, catalogue)
+        yield _as_rows(lists, batch, job, catalogue)
+
+
+def places_by_source(lists: pa.Table) -> str:
+    """Return, as JSON, how many places each source and reason fills, and users have a first one."""
+    first = pc.and_(pc.equal(lists.column("list"), "top"), pc.equal(lists.column("position"), 1))
+    counted = lists.select(["source", "reason"]).append_column("first", first.cast(pa.int64()))
+    sums = counted.group_by(["source", "reason"]).aggregate([([], "count_all"), ("first", "sum")])
+    columns = [sums.column(name).to_pylist()
+               for name in ("source", "reason", "count_all", "first_sum")]  # fmt: skip
+    return json.dumps(list(zip(*columns, strict=True)))
+
+
+def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:
+    seen, ends = ragged(batch.column("items"))
+    asked = ((TOP, job.top), (BOTTOM, job.bottom))
+    best = tuple((sign, no_items(len(batch), size)) for sign, size in asked if size > 0)
+    return Lists(best, catalogue.position_of[seen], ends)
+
+
+def _fill(
+    lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    """Put items into the lists: users of linear models many at a time, others one by one."""
+    linear = linear_rows(batch)
+    models = LinearScores(
+        weight_matrix(batch, linear, features.matrix.shape[1]),
+        column(batch, "offset_weight"),
+        column(batch, "intercept"),
+    )
+    errors = product_errors(models, catalogue.longest, np.abs(catalogue.offsets).max(initial=0.0))
+    screened = linear & np.isfinite(errors)
+    rows = np.flatnonzero(screened)
+    together = max(1, _BLOCK // max(1, min(len(catalogue.items), _MOST_COLUMNS)))
+    room = np.empty(min(together, len(rows)) * min(len(catalogue.items), _MOST_COLUMNS), np.float32)
+    for first in range(0, len(rows), together):
+        _add_together(lists, rows[first : first + together], models, errors, catalogue, room)
+    for row in np.flatnonzero(~screened).tolist():
+        _add_alone(lists, row, batch, features, catalogue)
+
+
+def _keep_apart(
+    lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    """Leave a user's best items out of the worst, of which the next ones take their places.
+
+    An item is both where little is unseen or scores are equal: few users are gone through again.
+    """
+    if len(lists.best) < 2:
+        return
+    (_, top), (sign, bottom) = lists.best
+    rows = _sharing(top, bottom)
+    if len(rows) == 0:
+        return
+    refused = [
+        np.concatenate([lists.seen[lists.ends[row] : lists.ends[row + 1]], top.positions[row]])
+        for row in rows
+    ]
+    ends = np.cumsum([0, *map(len, refused)])
+    others = no_items(len(rows), bottom.scores.shape[1])
+    again = Lists(((sign, others),), np.concatenate(refused), ends)
+    _fill(again, batch.take(pa.array(rows)), features, catalogue)
+    put_items(bottom, rows, others)
+
+
+def _sharing(top: BestItems, bottom: BestItems) -> IntArray:
+    """Return the rows of the users who have an item in both lists."""
+    ascending = np.sort(np.hstack([top.positions, bottom.positions]), axis=1)
+    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != NONE)
+    return np.flatnonzero(twice.any(axis=1))
+
+
+def _add_together(
+    lists: Lists,
+    rows: IntArray,
+    models: LinearScores,
+    errors: NDArray[np.float64],
+    catalogue: Catalogue,
+    room: NDArray[np.float32],
+) -> None:
+    """Add all items to the lists of `rows`; `room` is where their products are held."""
+    weights = np.column_stack([models.weights[rows], models.offset_weights[rows]])
+    weights = weights.astype(np.float32)
+    for part in catalogue.blocks(_MOST_COLUMNS):
+        block, offsets = catalogue.matrix[part], catalogue.offsets[part]
+        products = room[: len(rows) * len(block)].reshape(len(rows), len(block))
+        np.matmul(weights, block.T, out=products)
+        forget(products, rows, lists.seen, lists.ends, part.start)
+        for sign, best in lists.best:
+            add_linear(best, sign, products, rows, errors, models, block, offsets, part.start)
+
+
+def _add_alone(
+    lists: Lists, row: int, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+) -> None:
+    model = stored_model(batch, row, features.item_ids)
+    user = np.array([row])
+    for part in catalogue.blocks(_MOST_ROWS):
+        scores = model.scores(features, catalogue.items[part])
+        scores[~np.isfinite(scores)] = np.nan  # nobody is told of a score beyond all numbers
+        forget(scores[None, :], user, lists.seen, lists.ends, part.start)
+        for sign, best in lists.best:
+            add_scored(best, row, sign, scores, part.start)
+
+
+def _as_rows(
+    lists: Lists, batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue
+) -> pa.RecordBatch:
+    """Return a row per user, list and place, users in the order of the batch."""
+    names = ["top" if sign == TOP else "bottom" for sign, _ in lists.best]
+    sizes = [best.scores.shape[1] for _, best in lists.best]
+    positions = np.hstack([best.positions for _, best in lists.best])
+    users, places = np.nonzero(positions != NONE)
+    chosen = positions[users, places]
+    scores = np.hstack([best.scores for _, best in lists.best])[users, places]
+    ranks, ratings = predictions(scores, users, batch, job)
+    n_ratings = catalogue.n_ratings[chosen]
+    sources = _sources(batch)[users]
+    is_new = (n_ratings == 0) & (sources == 0)
+    by_user, taken = pa.array(users), pa.array(chosen)
+    reasons = batch.column("reason").take(by_user)
+    columns = {
+        "user_id": batch.column("user_id").take(by_user),
+        "learner": _repeated(job.learner, len(users)),
+        "list": pa.array(names).take(pa.array(np.repeat(np.arange(len(names)), sizes)[places])),
+        "position": np.concatenate([np.arange(1, size + 1) for size in sizes])[places],
+        "item_id": catalogue.ids.take(taken),
+        "title": catalogue.titles.take(taken),
+        "score": scores,
+        "predicted_rank": pa.array(ranks, pa.int32(), from_pandas=True),
+        "predicted_rating": pa.array(ratings, from_pandas=True),
+        "item_ratings": n_ratings,
+        "source": pa.array(SOURCES).take(pa.array(np.where(is_new, _NEW_ITEM, sources))),
+        "reason": pc.if_else(pa.array(is_new), pa.scalar(NO_RATINGS), reasons),
+        "bucket": batch.column("bucket").take(by_user),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=RECOMMENDATION_SCHEMA)
+
+
+def _repeated(word: str, times: int) -> pa.StringArray:
+    return pa.array([word]).take(pa.array(np.zeros(times, dtype=np.int64)))
+
+
+def _sources(batch: pa.RecordBatch) -> IntArray:
+    statuses = batch.column("status").dictionary_encode()
+    codes = np.array([_SOURCE_OF_STATUS[word] for word in statuses.dictionary.to_pylist()], int)
+    return codes[statuses.indices.to_numpy()]
+
+
+def predictions(
+    scores: NDArray[np.float64], users: IntArray, batch: pa.RecordBatch, job: RecommendJob
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ranks and ratings predicted, NaN where a score is neither a rating nor a rank.
+
+    A rating is the score kept within the scale; of learners of ranks, the level of the rank.
+    """
+    on_scale = batch.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
+    rated = on_scale.astype(bool)[users]
+    ranks, ratings = np.full((2, len(scores)), np.nan)
+    ratings[rated] = np.clip(scores[rated], job.low, job.high)
+    if job.scale is not None:
+        ranks[rated] = job.scale.ranks(scores[rated])
+    ends = np.searchsorted(users, np.arange(len(batch) + 1))
+    for row in np.flatnonzero(has_ranks(batch)).tolist():
+        own = slice(ends[row], ends[row + 1])
+        found = rank_rule(batch, row).ranks(scores[own])
+        ranks[own] = found
+        if job.scale is not None:
+            ratings[own] = job.scale.ratings(found)
+    return ranks, ratings

@@ -1,0 +1,91 @@
+"""Mean ROC curves of learners and groups of users: sums that tasks leave, and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from spark_rank.tables.contract import Column, Contract, arrow_schema
+from spark_rank.tables.contracts import ROC
+from spark_rank.users.measuring import ROC_GRID
+from spark_rank.users.user_groups import ALL, UserGroups
+
+# sums of doubles depend on the order of addition, sums of integers do not
+_FIXED_POINT = 1 << 30
+
+ROC_SUMS = Contract(
+    "roc_sums",
+    1,
+    "what a task leaves of the curves of a learner and group",
+    (
+        Column("learner", "string", "name"),
+        Column("user_group", "string", "group"),
+        Column("users", "bigint", "users with a curve"),
+        Column("totals", "array<bigint>", "sums of their true positive rates, in fixed point"),
+    ),
+)
+_SCHEMA = arrow_schema(ROC_SUMS.columns)
+Sums = dict[tuple[str, str], tuple[int, NDArray[np.int64]]]
+
+
+class RocSums:
+    """Adds up the curves of a task's users."""
+
+    def __init__(self) -> None:
+        self._sums: Sums = {}
+
+    def add(self, rows: pa.RecordBatch, curves: NDArray[np.float32]) -> None:
+        """Add the curves of metric rows; a user without one has NaN."""
+        defined = ~np.isnan(curves[:, 0])
+        fixed = np.round(curves[defined].astype(np.float64) * _FIXED_POINT).astype(np.int64)
+        keys = list(
+            zip(
+                rows.column("learner").to_pylist(), rows.column("user_group").to_pylist(),
+                strict=True,
+            )
+        )  # fmt: skip
+        names = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        numbers = np.array([names[key] for key in keys], dtype=np.int64)[defined]
+        sums = np.zeros((len(names), curves.shape[1]), dtype=np.int64)
+        np.add.at(sums, numbers, fixed)
+        users = np.bincount(numbers, minlength=len(names))
+        for key, number in names.items():
+            _add(self._sums, key, int(users[number]), sums[number])
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield what there is, as rows of `ROC_SUMS`."""
+        if self._sums:
+            yield pa.RecordBatch.from_pylist(
+                [
+                    {"learner": learner, "user_group": group, "users": users, "totals": totals}
+                    for (learner, group), (users, totals) in self._sums.items()
+                ],
+                schema=_SCHEMA,
+            )
+
+
+def roc_table(sums: pa.Table, groups: UserGroups) -> pa.Table:
+    """Return the mean curve of every learner and group; groups without a curve are left out."""
+    found: Sums = {}
+    for row in sums.to_pylist():
+        for group in (row["user_group"], ALL):
+            totals = np.array(row["totals"], dtype=np.int64)
+            _add(found, (row["learner"], group), row["users"], totals)
+    order = {name: position for position, name in enumerate((ALL, *groups.names()))}
+    rows = [
+        {"learner": learner, "user_group": group, "users": users,
+         "false_positive_rate": float(rate), "true_positive_rate": total / _FIXED_POINT / users}
+        for learner, group in sorted(found, key=lambda key: (key[0], order[key[1]]))
+        for users, totals in [found[learner, group]]
+        for rate, total in zip(ROC_GRID, totals.tolist(), strict=True)
+        if users
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=arrow_schema(ROC.columns))
+
+
+def _add(sums: Sums, key: tuple[str, str], users: int, totals: NDArray[np.int64]) -> None:
+    before, already = sums.get(key, (0, 0))
+    sums[key] = before + users, already + totals

@@ -1,0 +1,93 @@
+"""What is to be learned for every user: a learner, its hyper-parameters, and how to choose them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from spark_rank.learners import BASELINES, PER_USER, Learner
+from spark_rank.users.choice_prior import ChoicePrior
+from spark_rank.users.rank_scale import RankScale
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """A learner to train: its label, its class by name, its hyper-parameters.
+
+    With a `grid` (values by hyper-parameter) each user's are chosen by `selection`:
+    ``leave_pair_out`` or ``k_fold``, starting from the `prior` of a sample of users, if there is
+    one; ``sample`` means that they are still to be chosen for all.
+    """
+
+    label: str
+    learner: str
+    item_offset: bool
+    params: Params = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    selection: str = "sample"
+    prior: ChoicePrior | None = None
+
+    @cached_property
+    def kind(self) -> type[Learner]:
+        """Return the learner's class."""
+        return {**PER_USER, **BASELINES}[self.learner]
+
+    @property
+    def is_baseline(self) -> bool:
+        """Tell whether the learner is one of the two that every other must beat."""
+        return self.learner in BASELINES
+
+    @property
+    def needs_features(self) -> bool:
+        """Tell whether the item offset alone leaves nothing to learn; to some it is a feature."""
+        return not (self.is_baseline or (self.kind.of_ranks and self.item_offset))
+
+    @property
+    def chosen_per_user(self) -> bool:
+        """Tell whether every user gets hyper-parameters of his or her own."""
+        return bool(self.grid) and self.selection != "sample"
+
+    @property
+    def measure(self) -> str:
+        """Return the metric that tells a good point of the grid from a bad one."""
+        if self.kind.of_ranks:
+            return "rank_loss"
+        return "msd" if self.kind.on_rating_scale else "misranking"
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """Return the hyper-parameters of every point of the grid, its last axis fastest."""
+        points = itertools.product(*self.grid.values())
+        return [{**self.params, **dict(zip(self.grid, point, strict=True))} for point in points]
+
+    def make(self, scale: RankScale | None, params: Params | None = None) -> Learner:
+        """Return a fresh, unfitted learner; the scale tells how many ranks there are."""
+        # the first of each, where none has been chosen
+        first = self.candidates()[0] if self.grid else self.params
+        chosen = dict(first if params is None else params)
+        if self.kind.of_ranks and scale is not None:
+            chosen["n_ranks"] = scale.n_ranks
+        return self.kind(**chosen)
+
+    def hyperparameters(self, scale: RankScale | None, params: Params | None = None) -> str:
+        """Return all hyper-parameters, defaults too, as JSON."""
+        # asked for once per user, and the same for all of them but where each has its own
+        if params is None:
+            if scale not in self._texts:
+                self._texts[scale] = json.dumps(self.make(scale).get_params(), sort_keys=True)
+            return self._texts[scale]
+        return json.dumps(self.make(scale, params).get_params(), sort_keys=True)
+
+    @cached_property
+    def _texts(self) -> dict[RankScale | None, str]:
+        return {}
+
+
+BASELINE_SPECS = tuple(
+    LearnerSpec(name, name, item_offset=name == "item_offset") for name in BASELINES
+)

@@ -1,0 +1,38 @@
+"""Two runs side by side: their means, over how many users, and which of them say nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_rank.runs.rendering import printed
+from spark_rank.store.comparison import compare
+
+
+def records(msd: float, users: int, status: str) -> dict[str, Any]:
+    facts = {
+        "means": {"mine": {"msd": msd, "misranking": 0.3}},
+        "users": {"mine": {"msd": users, "misranking": users}},
+        "status": {"mine": {status: 1508}},
+    }
+    return {"evaluate": {"seed": 0, "settings": {}, "versions": {}, "tables": {}, "facts": facts}}
+
+
+def test_means_have_their_users_and_nothing_has_a_reason() -> None:
+    found = compare(records(1.25, 1272, "learned"), records(1.5, 1508, "fallback: no_features"))
+    (msd,) = [row for row in found["means"] if row["name"] == "mine: msd"]
+    assert msd == {
+        "name": "mine: msd", "first": 1.25, "first_users": 1272, "first_nothing_because": None,
+        "second": None, "second_users": 1508,
+        "second_nothing_because": "nothing learned (no features)",
+    }  # fmt: skip
+    text = printed("diff", {**found, "first": "a", "second": "b"}, "text")
+    (line,) = [line for line in text.splitlines() if line.startswith("mine: msd")]
+    shown = " ".join(line.split())
+    assert shown == "mine: msd 1.25 (1,272) - nothing learned (no features)"
+
+
+def test_a_run_without_evaluation_has_no_means() -> None:
+    found = compare(records(1.25, 1272, "learned"), {})
+    assert [row["second"] for row in found["means"]] == [None, None]
+    text = printed("diff", {**found, "first": "a", "second": "b"}, "text")
+    assert "1.25 (1,272)  null" in text

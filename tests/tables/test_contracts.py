@@ -1,0 +1,92 @@
+"""Tables keep their contracts: names, types, documented columns, a version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.errors import ContractError
+from spark_rank.tables.contract import Column, Contract, arrow_schema
+from spark_rank.tables.contracts import TABLES
+
+CONTRACT = Contract(
+    "sample", 3, "a sample", (Column("name", "string", "a name"), Column("n", "int", "a number"))
+)
+
+
+def test_apply_orders_documents_and_stamps(spark: SparkSession) -> None:
+    frame = CONTRACT.apply(spark.createDataFrame([(1, "a")], "n int, name string"))
+    assert frame.columns == ["name", "n", "schema_version"]
+    assert frame.schema["n"].metadata == {"comment": "a number"}
+    assert frame.head() == ("a", 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("name string", "column 'n' .int. is missing"),
+        ("name string, n bigint", "column 'n' is bigint, the contract .version 3. says int"),
+        ("name string, n int, m int", "column 'm' is not in the contract"),
+    ],
+)
+def test_drift_is_refused(spark: SparkSession, columns: str, words: str) -> None:
+    frame = spark.createDataFrame([], columns)
+    with pytest.raises(ContractError, match=f"table sample: {words}") as caught:
+        CONTRACT.apply(frame)
+    assert caught.value.exit_code == 3
+    with pytest.raises(ContractError, match=words):
+        CONTRACT.check(frame.withColumn("schema_version", F.lit(3)))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_of_every_table_is_documented(table: str) -> None:
+    contract = TABLES[table]
+    assert contract.doc
+    assert all(column.doc for column in contract.columns)
+    names = [column.name for column in contract.columns]
+    assert len(names) == len(set(names))
+    arrow = arrow_schema(contract.columns)
+    assert arrow.names == names
+
+
+def test_arrow_and_spark_types_agree(spark: SparkSession) -> None:
+    for contract in TABLES.values():
+        arrow = arrow_schema(contract.columns)
+        table = pa.table({f.name: pa.array([], f.type) for f in arrow}, schema=arrow)
+        applied = contract.apply(spark.createDataFrame(table))
+        ours, promised = (
+            [(f.name, f.dataType, f.metadata) for f in schema]
+            for schema in (applied.schema, contract.schema())
+        )
+        assert ours == promised
+
+
+def test_no_dictionary_is_tried_of_varied_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [
+        Column(f"{words}{number}", kind, words, varied=words == "varied")
+        for words in ("varied", "plain")
+        for number, kind in enumerate(("array<float>", "double"))
+    ]
+    contract = Contract("sample", 1, "a sample", tuple(columns))
+    alike: dict[str, Any] = {"varied0": [0.5] * 9, "varied1": 1.0, "plain0": [0.5] * 9,
+                             "plain1": 1.0}  # fmt: skip
+    rows = pa.Table.from_pylist([alike] * 9, schema=arrow_schema(contract.columns))
+    folder = tmp_path / "sample"
+    contract.writer(spark.createDataFrame(rows).coalesce(1)).parquet(str(folder))
+    (file,) = folder.glob("*.parquet")
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    with_dictionary = {
+        group.column(place).path_in_schema: group.column(place).has_dictionary_page
+        for place in range(len(contract.columns))
+    }
+    assert with_dictionary == {
+        "varied0.list.element": False, "varied1": False,
+        "plain0.list.element": True, "plain1": True,
+    }  # fmt: skip
+    assert pq.read_table(file).drop(["schema_version"]).to_pylist() == [alike] * 9
