@@ -17,11 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-
-from spark_rank.frames.distributions import PACKED, Statistics, distributions
 from spark_rank.frames.evaluating import MADE, evaluate_batches
-from spark_rank.session.filesystem import Filesystem
-from spark_rank.session.session import spark_session
 from spark_rank.store.tables_of_workers import (
     tables_from_files,
     whole_files,
@@ -29,6 +25,10 @@ from spark_rank.store.tables_of_workers import (
     write_table,
     write_tables,
 )
+
+from spark_rank.frames.distributions import PACKED, Statistics, distributions
+from spark_rank.session.filesystem import Filesystem
+from spark_rank.session.session import spark_session
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import MODELS
 from spark_rank.users.batches import build_batch

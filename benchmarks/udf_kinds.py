@@ -23,12 +23,9 @@ from spark_rank.config import Config, SynthesizeConfig
 from spark_rank.config.schema import PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.dictionaries import number_ids
-from spark_rank.data.packed_blocks import BLOCK_COLUMNS
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.session.session import spark_session
-from spark_rank.session.workers import by_workers
 from spark_rank.stages.synthesize import generated_ratings
-from spark_rank.tables.contract import ddl
 from spark_rank.users.batches import build_batch
 from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob, learn_user
@@ -88,14 +85,13 @@ def blocks(spark: SparkSession, users: int, folder: str) -> DataFrame:
     users, items = number_ids(ratings, "u", "user"), number_ids(ratings, "i", "item")
     numbered = ratings.join(users, "u").join(items, "i")
     numbered = numbered.withColumn("rating", F.col("rating").cast("float"))
-    packed, arrange = user_blocks(
+    made = user_blocks(
         numbered.select("user", "item", "rating", "timestamp"),
         users.withColumnRenamed("u", "user_id"),
         items.withColumnRenamed("i", "item_id"),
         PrepareConfig(),
         0,
     )
-    made = by_workers(packed, arrange, ddl(BLOCK_COLUMNS))
     made.write.parquet(f"{folder}/blocks")
     return spark.read.parquet(f"{folder}/blocks")
 

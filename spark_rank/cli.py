@@ -42,6 +42,10 @@ STAGES = {
         "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
         ("evaluate",),
     ),
+    "predictions": (
+        "write every held-out rating beside the scores of all models",
+        ("predictions",),
+    ),
     "rank": ("order each user's held-out items by a preference function", ("rank",)),
     "aggregate": ("find the order of the most rated items that users agree on", ("aggregate",)),
     "refit": (
@@ -66,6 +70,7 @@ STAGES = {
             "train",
             "ensemble",
             "evaluate",
+            "predictions",
             "rank",
             "aggregate",
             "refit",

@@ -479,6 +479,15 @@ class EvaluateConfig:
 
 
 @dataclass(frozen=True)
+class PredictionsConfig:
+    """Every held-out rating beside the models' scores."""
+
+    in_pipeline: bool = setting(
+        False, "write the table in the pipeline: a row per user, learner and held-out item"
+    )
+
+
+@dataclass(frozen=True)
 class RankConfig:
     """Each user's candidate items, put in order by a preference function."""
 
@@ -599,6 +608,7 @@ class Config:
     train: TrainConfig = setting(TrainConfig(), "learners")
     ensemble: EnsembleConfig = setting(EnsembleConfig(), "ensembles of PRanks")
     evaluate: EvaluateConfig = setting(EvaluateConfig(), "metrics, intervals, bounds")
+    predictions: PredictionsConfig = setting(PredictionsConfig(), "held-out ratings and scores")
     rank: RankConfig = setting(RankConfig(), "rankings by preference")
     aggregate: AggregateConfig = setting(AggregateConfig(), "one order from all users")
     refit: RefitConfig = setting(RefitConfig(), "models from all ratings")

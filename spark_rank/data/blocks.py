@@ -11,20 +11,21 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.packed_blocks import (
+    BLOCK_COLUMNS,
     PACKED_COLUMNS,
     BlockJob,
     arrange_blocks,
     pack_users,
 )
 from spark_rank.data.splits import goes_by_time, split_keys
-from spark_rank.session.workers import Work, by_workers
+from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 
 
 def user_blocks(
     ratings: DataFrame, users: DataFrame, items: DataFrame, settings: PrepareConfig, seed: int
-) -> tuple[DataFrame, Work]:
-    """Return users' packed ratings, and what makes a block of every user who has some.
+) -> DataFrame:
+    """Return a block of every user who has ratings.
 
     Order and split follow from a hash of (seed, user id, item id), and of time for the splits by
     time: no partitioning, retry or re-run can change them, nor other users and items that come or
@@ -48,7 +49,7 @@ def user_blocks(
     job = BlockJob(
         settings, split_keys(spark, seed), spark.sparkContext.broadcast(_item_keys(items))
     )
-    return rows, partial(arrange_blocks, job=job)
+    return by_workers(rows, partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS))
 
 
 def _item_keys(items: DataFrame) -> NDArray[np.int64]:

@@ -54,6 +54,10 @@ _RESULT = (
 )
 _NO_GROUPS, _NO_USERS = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
 _TOPICS: dict[str, tuple[str, ...]] = {**{name: (name,) for name in METRIC_NAMES}, **BOUNDS_OF}
+_PACKED_FROM = (
+    "user_id", "learner", "user_group",
+    *sorted({column for columns in _TOPICS.values() for column in columns}),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,17 +73,28 @@ class Statistics:
     informative_below: Mapping[str, float]
 
 
-def distributions(packed: DataFrame, statistics: Statistics) -> dict[str, pa.Table]:
+def distributions(metrics: DataFrame, statistics: Statistics, tasks: int) -> dict[str, pa.Table]:
     """Return the tables summary, comparison and bounds, by name, in a fixed order of rows.
 
-    `packed` has what every task has packed of the metrics.
+    `metrics` has the columns of the table of that name.
     """
+    pack = partial(packed_metrics, groups=statistics.groups)
+    packed = by_workers(metrics.select(*_PACKED_FROM), pack, ddl(PACKED.columns))
     # asked for by number: adaptive execution would make small partitions one, costly as they are
-    partitions = min(len(_TOPICS), 2 * packed.sparkSession.sparkContext.defaultParallelism)
-    placed = packed.repartition(partitions, "topic").sortWithinPartitions("topic")
+    placed = packed.repartition(min(len(_TOPICS), tasks), "topic").sortWithinPartitions("topic")
     describe = partial(described_topics, statistics=statistics)
     described = by_workers(placed, describe, ddl(_RESULT)).toArrow()
     return {contract.table: _rows_of(contract, described) for contract in _TABLES}
+
+
+def packed_metrics(
+    batches: Iterator[pa.RecordBatch], groups: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Turn metric rows into a packed row per topic and learner of a task."""
+    packer = Packer(groups)
+    for batch in batches:
+        packer.add(batch)
+    yield from packer.rows()
 
 
 def described_topics(

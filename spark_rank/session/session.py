@@ -311,3 +311,15 @@ def with_collector(settings: Mapping[str, str], environment: Mapping[str, str]) 
     if chosen or not settings["spark.master"].startswith("local"):
         return options
     return f"{options} {COLLECTOR}".strip()
+
+
+@contextmanager
+def a_task_a_file(spark: SparkSession) -> Iterator[None]:
+    """Read every file, or part of a large one, in a task of its own for a block of code.
+
+    Spark packs them by their bytes, but the work is in the users: so all cores work to the end,
+    and progress is visible. What costs a task to open is alone in it.
+    """
+    whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):
+        yield

@@ -24,12 +24,12 @@ def by_workers(frame: DataFrame, work: Work, schema: str) -> DataFrame:
 
 def at_work(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.RecordBatch]:
     """Yield what `work` makes of the batches, as a good guest in Spark's worker."""
-    _end_quietly()
+    end_quietly()
     yield from work(batches)
-    _settle()
+    settle()
 
 
-def _end_quietly() -> None:
+def end_quietly() -> None:
     """Let a worker that Spark has hung up on end without a word.
 
     Of a local socket that is closed, as after an idle minute or when the session ends, Python would
@@ -39,7 +39,7 @@ def _end_quietly() -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def _settle() -> None:
+def settle() -> None:
     """Spare the garbage collector what has been loaded once and for all.
 
     Spark's daemon collects after every task. Modules and compiled functions are a hundred thousand

@@ -8,6 +8,7 @@ from spark_rank.stages import (
     experiment,
     features,
     ingest,
+    predictions,
     prepare,
     rank,
     recommend,
@@ -23,7 +24,7 @@ from spark_rank.stages.stage import Stage
 STAGES: dict[str, Stage] = {
     module.STAGE.name: module.STAGE
     for module in (
-        synthesize, ingest, prepare, features, tune, train, ensemble, evaluate, rank,
+        synthesize, ingest, prepare, features, tune, train, ensemble, evaluate, predictions, rank,
         aggregate, refit, recommend, theorems, experiment, report,
     )
 }  # fmt: skip
@@ -39,6 +40,8 @@ def pipeline(config: Config) -> list[Stage]:
         left_out.add("synthesize")
     if not config.ensemble.in_pipeline:
         left_out.add("ensemble")
+    if not config.predictions.in_pipeline:
+        left_out.add("predictions")
     if not tune.is_needed(config):
         left_out.add("tune")
     # a document belongs to its query: no other query has left it unseen

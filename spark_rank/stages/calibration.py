@@ -5,9 +5,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.frames.predictions import predictions
 from spark_rank.report.calibration import CalibrationPoint
+from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.training import rank_scale, tasks_by_bucket
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import MODELS, RATING_SCALE
+from spark_rank.tables.contracts import BLOCKS, MODELS, RATINGS
+from spark_rank.users.evaluating import PredictJob
 
 _BINS = 20
 _MOST_USERS = 20_000
@@ -23,66 +27,38 @@ def calibration_points(run: Run) -> list[CalibrationPoint]:
     """
     if not run.has(MODELS):
         return []
-    predicted = _predictions(_sampled(run.read(MODELS)), _levels(run))
-    ends = predicted.agg(F.min("rating"), F.max("rating")).head()
-    if ends is None or ends[0] is None or ends[0] == ends[1]:
+    low, high = run.range_of(RATINGS, "rating")
+    if low == high:
         return []
-    low, high = float(ends[0]), float(ends[1])
-    place = F.floor((F.col("score") - F.lit(low)) / F.lit((high - low) / _BINS))
+    place = F.floor((F.col("prediction") - F.lit(low)) / F.lit((high - low) / _BINS))
     within = F.greatest(F.least(place, F.lit(_BINS - 1)), F.lit(0))
-    means = [_exact_mean(name).alias(name) for name in ("score", "rating")]
+    means = [_exact_mean(name).alias(name) for name in ("prediction", "rating")]
     rows = (
-        predicted.groupBy("learner", within.cast("int").alias("bin"))
+        _predictions(run)
+        .groupBy("learner", within.cast("int").alias("bin"))
         .agg(*means, F.count("*").alias("ratings"))
         .orderBy("learner", "bin")
         .collect()
     )
     return [
-        CalibrationPoint(row["learner"], float(row["score"]), float(row["rating"]), row["ratings"])
+        CalibrationPoint(row["learner"], row["prediction"], row["rating"], row["ratings"])
         for row in rows
     ]
 
 
-def _sampled(models: DataFrame) -> DataFrame:
-    """Return the models of so many users, the same ones for every learner."""
-    users = models.select("user_id").distinct().count()
+def _predictions(run: Run) -> DataFrame:
+    """Return ``learner, prediction, rating`` of every held-out rating of the sample."""
+    users = run.rows(BLOCKS)
     draw = F.pmod(F.xxhash64(F.lit("calibration"), "user_id"), F.lit(_BUCKETS))
-    return models.where(draw < F.lit(round(_BUCKETS * min(1.0, _MOST_USERS / max(users, 1)))))
-
-
-def _predictions(models: DataFrame, levels: list[float]) -> DataFrame:
-    """Return a row per learner and held-out rating with its prediction."""
-    by_rank = models.where(F.col("test_ranks").isNotNull())
-    by_score = models.where(F.col("test_ranks").isNull() & F.col("on_rating_scale"))
-    parts = [_exploded(by_score, "test_scores", F.col("pair.test_scores"))]
-    if levels:
-        level = F.element_at(F.array(*map(F.lit, levels)), F.col("pair.test_ranks"))
-        parts.append(_exploded(by_rank, "test_ranks", level))
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.unionByName(part)
-    return whole.where(F.col("score").isNotNull() & ~F.isnan("score"))
-
-
-def _exploded(models: DataFrame, column: str, score: Column) -> DataFrame:
-    pairs = F.explode(F.arrays_zip(column, "test_ratings")).alias("pair")
-    return (
-        models.where(F.col(column).isNotNull())
-        .select("learner", pairs)
-        .select(
-            "learner",
-            score.cast("double").alias("score"),
-            F.col("pair.test_ratings").cast("double").alias("rating"),
-        )
+    sampled = draw < F.lit(round(_BUCKETS * min(1.0, _MOST_USERS / max(users, 1))))
+    job = PredictJob(distribute_files(run.spark, run), rank_scale(run))
+    blocks, models = run.read(BLOCKS).where(sampled), run.read(MODELS).where(sampled)
+    made = predictions(blocks, models, job, tasks_by_bucket(run))
+    prediction = F.col("predicted_rating").alias("prediction")
+    return made.select("learner", prediction, F.col("rating").cast("double")).where(
+        F.col("prediction").isNotNull()
     )
 
 
 def _exact_mean(column: str) -> Column:
     return F.sum(F.col(column).cast(_EXACT)).cast("double") / F.count("*")
-
-
-def _levels(run: Run) -> list[float]:
-    if not run.has(RATING_SCALE):
-        return []
-    rows = run.read(RATING_SCALE).orderBy("rank").collect()
-    return [float(row["rating"]) for row in rows]

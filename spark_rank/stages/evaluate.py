@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,18 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
-from spark_rank.frames.distributions import PACKED, Statistics, distributions
-from spark_rank.frames.evaluating import MADE, evaluate_batches
-from spark_rank.stages.models import ensemble_input, model_files
+from spark_rank.frames import evaluate as frames
+from spark_rank.frames.distributions import Statistics, distributions
+from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, recorded_training
+from spark_rank.stages.training import rank_scale, recorded_training, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import a_task_a_file, tables_from_files
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import (
+    BLOCKS,
     BOUNDS,
     COMPARISON,
     ITEM_FEATURES,
@@ -30,10 +30,10 @@ from spark_rank.tables.contracts import (
     ROC,
     SUMMARY,
 )
+from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
-from spark_rank.users.measuring import SCORED, Measures
+from spark_rank.users.measuring import Measures
 from spark_rank.users.rank_scale import RankScale
-from spark_rank.users.roc_sums import ROC_SUMS, roc_table
 from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
 
@@ -43,16 +43,14 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     training = recorded_training(run)
     groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
     measures = _measures(config, training, run, groups)
-    made = tables_from_files(
-        model_files(run), SCORED, partial(evaluate_batches, measures=measures), MADE
-    )
-    with a_task_a_file(spark):
-        count, places = run.write_with(METRICS, made)
-    rows = {METRICS.table: count}
-    packed = spark.read.schema(PACKED.schema()).parquet(places[PACKED.table])
-    tables = distributions(packed, _statistics(config, groups, measures))
-    sums = spark.read.schema(ROC_SUMS.schema()).parquet(places[ROC_SUMS.table])
-    tables[ROC.table] = roc_table(sums.toArrow(), groups)
+    job = EvaluateJob(distribute_files(spark, run), measures)
+    tasks = tasks_by_bucket(run)
+    made = frames.evaluate(run.read(BLOCKS), all_models(run), job, tasks)
+    # scored once, read three times
+    measured = run.keep(made, "measured")
+    rows = {METRICS.table: run.write(METRICS, measured.drop(CURVE))}
+    tables = distributions(run.written(METRICS), _statistics(config, groups, measures), tasks)
+    tables[ROC.table] = frames.roc(measured, groups)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
     status = status_counts(run.written(METRICS))

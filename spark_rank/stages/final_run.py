@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import Made
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import BLOCKS, FINAL_TABLES, ITEM_COUNTS
 
@@ -53,9 +52,11 @@ class FinalRun(Run):
         """Return where the stage in progress writes a table or file."""
         return super().draft_path(_final(name))
 
-    def write(self, contract: Contract, made: Made, partition_by: tuple[str, ...] = ()) -> int:
+    def write(
+        self, contract: Contract, frame: DataFrame, partition_by: tuple[str, ...] = ()
+    ) -> int:
         """Write a table under its contract; return its rows."""
-        return super().write(self.own(contract), made, partition_by)
+        return super().write(self.own(contract), frame, partition_by)
 
     def written(self, contract: Contract) -> DataFrame:
         """Return a table that the stage in progress has written."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,7 +12,6 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
 from spark_rank.stages.training import recorded_training
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import whole_files
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
 
 # what a model row has beside the columns of `models`
@@ -29,35 +27,6 @@ def all_models(run: Run) -> DataFrame:
     if not _recorded_ensembles(run):
         return models
     return models.unionByName(run.read(ENSEMBLE_MODELS).select(models.columns))
-
-
-def model_files(run: Run) -> DataFrame:
-    """Return the files of all models, ensembles among them, for workers to read."""
-    return whole_files(run.spark, [run.path(table) for table in _checked_tables(run)])
-
-
-def model_files_of_waves(run: Run) -> Callable[[Sequence[int]], DataFrame]:
-    """Return a function from buckets to the files that have their users' models, and others'.
-
-    Models of ensembles may be in any file of their table.
-    """
-    others = [run.path(table) for table in _checked_tables(run) if table != MODELS.table]
-    waves: list[dict[str, Any]] = (run.record("train") or {})["facts"]["waves"]
-
-    def files(buckets: Sequence[int]) -> DataFrame:
-        own = [run.path(f"{MODELS.table}/{name}") for wave in waves for name in wave["files"]
-               if not set(buckets).isdisjoint(wave["buckets"])]  # fmt: skip
-        return whole_files(run.spark, [*own, *others])
-
-    return files
-
-
-def _checked_tables(run: Run) -> list[str]:
-    """Return the names of the tables with models; they are whole and as recorded."""
-    tables = [MODELS, ENSEMBLE_MODELS] if _recorded_ensembles(run) else [MODELS]
-    for table in tables:
-        run.read(table)
-    return [table.table for table in tables]
 
 
 def model_labels(run: Run) -> list[str]:

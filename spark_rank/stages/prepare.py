@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
+from spark_rank.data.filters import FilterStep, filter_ratings, settled
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
 from spark_rank.errors import InputDataError
-from spark_rank.frames.item_counts import TASK_COUNTS, item_counts, with_counts
+from spark_rank.frames.item_counts import block_sizes, item_counts
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.store.block_sizes import all_sizes, block_sizes
-from spark_rank.store.footers import stored_summaries
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import worker_tables
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
 from spark_rank.wording import count_of
 
@@ -40,9 +36,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     ingested = run.record("ingest") or {}
     users, items = run.read(USERS), run.read(ITEMS)
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
-    ratings, activity, steps = filter_ratings(
-        everything, users, settings, config.seed, _keep_in_scratch(run)
-    )
+    ratings, activity, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
     profile = {
         **activity_profile(activity),
         **rating_profile(ratings, ingested["facts"]["rating_scale"]),
@@ -51,15 +45,12 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     with ExitStack() as stack:
         for name, value in _READING.items():
             stack.enter_context(runtime_setting(spark, name, value))
-        packed, arrange = user_blocks(ratings, users, items, settings, config.seed)
-        made = worker_tables(
-            packed, partial(with_counts, arrange=arrange), [BLOCKS, TASK_COUNTS],
-            {BLOCKS.table: "bucket"}, {BLOCKS.table: block_sizes},
-        )  # fmt: skip
-        written, places = run.write_with(BLOCKS, made)
-    of_tasks = spark.read.schema(TASK_COUNTS.schema()).parquet(places[TASK_COUNTS.table])
-    counted = run.write(ITEM_COUNTS, item_counts(of_tasks, items))
-    sizes = all_sizes(stored_summaries(run.files, [run.draft_path(BLOCKS.table)]))
+        blocks = user_blocks(ratings, users, items, settings, config.seed)
+        written = run.write(BLOCKS, blocks, ("bucket",))
+    made = run.written(BLOCKS)
+    counts = item_counts(made, items)
+    counted = run.write(ITEM_COUNTS, counts)
+    sizes = block_sizes(made)
     return StageResult(
         f"{count_of(written, 'user')}: {count_of(sizes['train_ratings'], 'rating')} to learn from, "
         f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
@@ -72,15 +63,6 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
         },
         written,
     )
-
-
-def _keep_in_scratch(run: Run) -> Keep:
-    def keep(frame: DataFrame, name: str) -> DataFrame:
-        path = run.scratch_path(name)
-        frame.write.mode("overwrite").parquet(path)
-        return run.spark.read.schema(frame.schema).parquet(path)
-
-    return keep
 
 
 def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,15 +10,14 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.errors import ConfigError
-from spark_rank.stages.brought_together import brought_together
+from spark_rank.frames import rank as frames
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import members_of, model_files, model_labels
+from spark_rank.stages.models import all_models, members_of, model_labels
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import recorded_training
+from spark_rank.stages.training import recorded_training, tasks_by_bucket
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import worker_table
 from spark_rank.tables.contracts import BLOCKS, RANKINGS
-from spark_rank.users.ranking import MEMBERS, VOTES, RankJob, rank_pieces
+from spark_rank.users.ranking import MEMBERS, VOTES, RankJob
 from spark_rank.wording import count_of
 
 _REMEDY = (
@@ -34,11 +32,8 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tuple(asked), settings.preference, settings.method, settings.top, config.seed,
         distribute_files(spark, run),
     )  # fmt: skip
-    selection = job.selection(tuple(range((run.record("prepare") or {})["settings"]["buckets"])))
-    pieces = brought_together(model_files(run), run.read_whole(BLOCKS), selection)
-    users = int(str(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
-    ranked = partial(rank_pieces, job=job, users=users)
-    rows = run.write(RANKINGS, worker_table(pieces, ranked, RANKINGS))
+    made = frames.rank(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
+    rows = run.write(RANKINGS, made)
     facts = _facts(run.written(RANKINGS))
     return StageResult(
         f"{count_of(rows, 'user')}, {count_of(facts['calls'], 'question')} for "

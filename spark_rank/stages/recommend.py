@@ -4,45 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-from collections import Counter
-from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.ensemble_checks import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
+from spark_rank.frames import recommend as frames
+from spark_rank.frames.buckets import in_buckets
 from spark_rank.planning.work import is_kernel
 from spark_rank.session.filesystem import java_reason
-from spark_rank.session.session import runtime_setting
-from spark_rank.stages.brought_together import brought_together
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.final_run import REFIT, as_refitted, is_refitted, refit_input
-from spark_rank.stages.models import model_files_of_waves, model_labels, status_of
+from spark_rank.stages.models import all_models, model_labels, status_of
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
-from spark_rank.store.footers import stored_summaries
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import WorkerTable, worker_table
 from spark_rank.store.waves import Wave, write_in_waves
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
 from spark_rank.users.joining import Asked
 from spark_rank.users.learning import FAILED
-from spark_rank.users.recommending import (
-    RecommendJob,
-    facts_as_bytes,
-    places_by_source,
-    recommend_pieces,
-)
+from spark_rank.users.recommending import RecommendJob, facts_as_bytes
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
@@ -66,31 +56,25 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
         )
     facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
     shared = spark.sparkContext.broadcast(facts_as_bytes(facts))
-    models, blocks = model_files_of_waves(run), run.read_whole(BLOCKS)
-    users_at_once = int(str(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
+    models, blocks, wanted = all_models(run), run.read(BLOCKS), asked_models(run, label)
 
-    wanted = asked_models(run, label)
-
-    def listed(wave: Wave) -> WorkerTable:
-        asked = dataclasses.replace(wanted, buckets=wave.buckets)
-        lists = partial(recommend_pieces, asked=asked, users=users_at_once, job=job, facts=shared)
-        pieces = brought_together(models(wave.buckets), blocks, asked.selection)
-        return worker_table(pieces, lists, RECOMMENDATIONS, "bucket", places_by_source)
+    def listed(wave: Wave) -> DataFrame:
+        own = in_buckets(wave.buckets)
+        return frames.recommend(
+            blocks.where(own), models.where(own), wanted, job, shared, len(wave.buckets)
+        )
 
     prepared = run.record("prepare") or {}
     users: int = prepared["tables"][BLOCKS.table]
-    # tasks are as many as there are buckets: nothing is left to adapt, but to try would take time
-    with runtime_setting(spark, "spark.sql.adaptive.enabled", "false"):
-        waves = write_in_waves(
-            run, RECOMMENDATIONS, waves_of_lists(label, run), listed, users,
-            partition_by=("bucket",), users_a_task=users / prepared["settings"]["buckets"],
-        )  # fmt: skip
+    waves = write_in_waves(
+        run, RECOMMENDATIONS, waves_of_lists(label, run), listed, users,
+        partition_by=("bucket",), users_a_task=users / prepared["settings"]["buckets"],
+    )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
-    summaries = stored_summaries(run.files, [wave.folder for wave in waves])
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
-    found = _facts(summaries)
+    found = _facts(run.written(RECOMMENDATIONS))
     return StageResult(
         f"{count_of(found['users'], 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
         f"{candidates:,} of {count_of(len(items), 'item')}"
@@ -269,17 +253,15 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     return settings
 
 
-def _facts(summaries: Sequence[str]) -> dict[str, Any]:
+def _facts(lists: DataFrame) -> dict[str, Any]:
     """Return how many users have a list, and how many places each source fills."""
-    places: Counter[tuple[str, str | None]] = Counter()
-    users = 0
-    for source, reason, count, first in chain.from_iterable(map(json.loads, summaries)):
-        places[source, reason] += count
-        users += first
-    in_order = sorted(places, key=lambda pair: (pair[0], pair[1] or ""))
-    named = {source if reason is None else f"{source}: {reason}": places[source, reason]
-             for source, reason in in_order}  # fmt: skip
-    return {"users": users, "places": named}
+    first = (F.col("list") == "top") & (F.col("position") == 1)
+    counts = [F.count("*").alias("places"), F.sum(first.cast("int")).alias("users")]
+    rows = lists.groupBy("source", "reason").agg(*counts).collect()
+    in_order = sorted(rows, key=lambda row: (row["source"], row["reason"] or ""))
+    places = {": ".join(filter(None, (row["source"], row["reason"]))): row["places"]
+              for row in in_order}  # fmt: skip
+    return {"users": sum(row["users"] for row in rows), "places": places}
 
 
 STAGE = Stage(

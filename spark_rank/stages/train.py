@@ -1,4 +1,4 @@
-"""train: one model per user and learner, with held-out scores, in one pass over the blocks."""
+"""train: one model per user and learner, in one pass over the blocks."""
 
 from __future__ import annotations
 
@@ -10,28 +10,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, TrainConfig
 from spark_rank.errors import InputDataError, TooManyFailuresError
+from spark_rank.frames import train as frames
+from spark_rank.session.session import a_task_a_file
 from spark_rank.stages import tune
 from spark_rank.stages.first_compile import tell_compiling
 from spark_rank.stages.heaviest_first import by_cost, in_order
 from spark_rank.stages.incremental import job_facts, keep_models, previous_run
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import (
-    LEARNED_COLUMNS,
-    learn_job,
-    learns_all,
-    target_blocks,
-)
+from spark_rank.stages.training import learn_job, target_blocks
 from spark_rank.store.failures import failed_users, failure_examples, tell_failures
 from spark_rank.store.run import Run
-from spark_rank.store.tables_of_workers import (
-    WorkerTable,
-    a_task_a_file,
-    table_from_files,
-    worker_table,
-)
 from spark_rank.store.waves import Wave, plan_waves, wave_facts, write_in_waves
 from spark_rank.tables.contracts import BLOCKS, CHANGES, MODELS
-from spark_rank.users.learning import FAILED, LearnJob, learn_batches
+from spark_rank.users.learning import FAILED, LearnJob
 from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.wording import count_of
 
@@ -55,27 +46,15 @@ def learn_models(
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
     order = by_cost(config, blocks if kept is None else kept.to_learn(blocks), buckets)
 
-    files = None
-    if kept is None and learns_all(config.train):  # the files of the blocks are taken as they are
-        files = run.read_whole(BLOCKS)
-
-    def learned(wave: Wave, job: LearnJob = job) -> WorkerTable:
-        own = [bucket for bucket in order if bucket in wave.buckets]
-        learn = partial(learn_batches, job=job)
-        if files is not None:
-            return table_from_files(in_order(files, own), LEARNED_COLUMNS, learn, table)
-        chosen = in_order(blocks, own)
-        todo = chosen if kept is None else kept.to_learn(chosen)
-        models = worker_table(todo.select(*LEARNED_COLUMNS), learn, table)
+    def learned(wave: Wave, job: LearnJob = job) -> DataFrame:
+        chosen = in_order(blocks, [bucket for bucket in order if bucket in wave.buckets])
+        models = frames.train(chosen if kept is None else kept.to_learn(chosen), job)
         old = None if kept is None else kept.models(chosen, wave.buckets)
-        return models if old is None else models.union(worker_table(old, iter, table))
+        return models if old is None else models.unionByName(old)
 
     with a_task_a_file(spark):
         isolating = partial(learned, job=replace(job, isolated=True))
-        waves = write_in_waves(
-            run, table, plan, learned, users, isolating=isolating,
-            users_a_task=None if files is None else users / len(files.inputFiles()),
-        )  # fmt: skip
+        waves = write_in_waves(run, table, plan, learned, users, isolating=isolating)
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(

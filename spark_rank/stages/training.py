@@ -19,9 +19,6 @@ from spark_rank.users.learning import LearnJob
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
 
-# what workers read of a block
-LEARNED_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
-
 
 def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
     """Return the learners as workers take them."""
@@ -39,11 +36,6 @@ def recorded_training(run: Run) -> TrainConfig:
     record = run.record("train") or {}
     settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
     return settings
-
-
-def learns_all(settings: TrainConfig) -> bool:
-    """Tell whether all users are to be learned."""
-    return settings.targets_min is None and settings.targets_max is None
 
 
 def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
@@ -77,6 +69,11 @@ def learn_job(
         files, tuple(specs), panel, settings.min_ratings, settings.margin, limits,
         all_ratings=run.all_ratings,
     )  # fmt: skip
+
+
+def tasks_by_bucket(run: Run) -> int:
+    """Return how many tasks work that goes bucket by bucket is dealt out to: one each."""
+    return int((run.record("prepare") or {})["settings"]["buckets"])
 
 
 def rating_limits(run: Run) -> tuple[float, float]:

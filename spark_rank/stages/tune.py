@@ -16,11 +16,12 @@ from spark_rank.config import Config
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
+from spark_rank.frames.train import BLOCK_COLUMNS
 from spark_rank.learners.errors import LearnerError
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import LEARNED_COLUMNS, learn_job, specs_of, target_blocks
+from spark_rank.stages.training import learn_job, specs_of, target_blocks
 from spark_rank.stages.unseen_features import unseen_features
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import arrow_schema
@@ -115,7 +116,7 @@ def _sample_errors(config: Config, spark: SparkSession, run: Run, job: LearnJob)
     least = max(settings.min_ratings, 2)
     blocks = with_held_back(run.read(BLOCKS), chosen, settings.folds, least)
     honest = replace(job, files=unseen_features(config, spark, run, blocks, job.files))
-    sample = blocks.join(F.broadcast(chosen), "user", "left_semi").select(*LEARNED_COLUMNS)
+    sample = blocks.join(F.broadcast(chosen), "user", "left_semi").select(*BLOCK_COLUMNS)
     sample = sample.repartition(spark.sparkContext.defaultParallelism * 4, "user")
 
     def errors(care: bool) -> pa.Table:

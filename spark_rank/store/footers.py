@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 from spark_rank.data.parquet_footer import column_statistics, read_footer
 from spark_rank.session.filesystem import Filesystem
 from spark_rank.store.inventory import READERS
-from spark_rank.store.worker_files import SUMMARY_KEY
 
 
 def stored_rows(files: Filesystem, folders: Iterable[str]) -> int:
@@ -28,12 +27,6 @@ def stored_range(files: Filesystem, folder: str, column: str) -> tuple[float, fl
         if statistics is not None and statistics.has_min_max
     ]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-
-
-def stored_summaries(files: Filesystem, folders: Iterable[str]) -> list[str]:
-    """Return what the footers of such files say that workers have made of their rows."""
-    told = [footer.metadata or {} for footer in _footers(files, folders)]
-    return [each[SUMMARY_KEY.encode()].decode() for each in told]
 
 
 def _footers(files: Filesystem, folders: Iterable[str]) -> list[pq.FileMetaData]:

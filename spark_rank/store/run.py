@@ -24,13 +24,6 @@ from spark_rank.store.drafts import Draft
 from spark_rank.store.file_sizes import join_small_files
 from spark_rank.store.footers import stored_range, stored_rows
 from spark_rank.store.lease import Lease
-from spark_rank.store.tables_of_workers import (
-    Made,
-    WorkerTables,
-    whole_files,
-    write_table,
-    write_tables,
-)
 from spark_rank.tables.contract import VERSION_COLUMN, Contract
 
 _RECORD_KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
@@ -102,26 +95,22 @@ class Run:
         """Return where the stage in progress keeps what nobody needs afterwards."""
         return self.in_progress.path(f"_scratch/{name}")
 
-    def write(self, contract: Contract, made: Made, partition_by: tuple[str, ...] = ()) -> int:
+    def keep(self, frame: DataFrame, name: str) -> DataFrame:
+        """Write what the stage in progress reads several times; return what reads it."""
+        path = self.scratch_path(name)
+        frame.write.mode("overwrite").parquet(path)
+        return self.spark.read.schema(frame.schema).parquet(path)
+
+    def write(
+        self, contract: Contract, frame: DataFrame, partition_by: tuple[str, ...] = ()
+    ) -> int:
         """Write a table under its contract; return the rows that are there afterwards.
 
         Readers see it when the stage is done.
         """
         folder = self.draft_path(contract.table)
-        write_table(made, contract, self.files, folder, partition_by)
+        contract.writer(frame).partitionBy(*partition_by).parquet(folder)
         return self._put_together(contract, partition_by)
-
-    def write_with(self, contract: Contract, made: WorkerTables) -> tuple[int, dict[str, str]]:
-        """Write a table, and others that nobody needs afterwards, which were made in one pass.
-
-        Returns the table's rows, and the folders of the others by name.
-        """
-        column = made.parted_by.get(contract.table)
-        places = write_tables(made, self.files, self.scratch_path("together"))
-        folder = self.draft_path(contract.table)
-        self.files.delete(folder)
-        self.files.move(places.pop(contract.table), folder)
-        return self._put_together(contract, () if column is None else (column,)), places
 
     def _put_together(self, contract: Contract, partition_by: tuple[str, ...]) -> int:
         """Make a table that was written one of few files; return its rows."""
@@ -146,6 +135,10 @@ class Run:
         """Tell whether a finished stage has written the table."""
         return contract.table in self._recorded_tables()
 
+    def rows(self, contract: Contract) -> int:
+        """Return how many rows a recorded table has."""
+        return self._recorded_rows(contract)
+
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table after checking it against its contract."""
         rows = self._recorded_rows(contract)
@@ -163,11 +156,6 @@ class Run:
         self._check_content(frame, contract, rows)
         self._checked[contract.table] = _Checked(rows, signs, frame.schema)
         return frame
-
-    def read_whole(self, contract: Contract) -> DataFrame:
-        """Return a recorded table's files as bytes, for workers to decode, checked as by `read`."""
-        self.read(contract)
-        return whole_files(self.spark, [self.path(contract.table)])
 
     def range_of(self, contract: Contract, column: str) -> tuple[float, float]:
         """Return the least and greatest number in a column of a recorded table; 0 without any."""

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame
 
 from spark_rank.events import emit
 from spark_rank.session.crashes import again_with_care
@@ -33,12 +34,11 @@ from spark_rank.store.inventory import (
 )
 from spark_rank.store.run import Run
 from spark_rank.store.self_checked import checked_text
-from spark_rank.store.tables_of_workers import Made, write_table
 from spark_rank.tables.contract import Contract
 
 _UNDER_WAY = 2
 _PLAN = "plan.json"
-Make = Callable[["Wave"], Made]
+Make = Callable[["Wave"], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Saver:
         # a name of its own: tasks of a job that failed may still be about to end
         own = f"{wave.number:05d}-{draft.attempt}{suffix}"
         folder = f"{draft.waves}/{self.contract.table}/{own}"
-        write_table(make(wave), self.contract, draft.files, folder, self.partition_by)
+        self.contract.writer(make(wave)).partitionBy(*self.partition_by).parquet(folder)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
         rows = stored_rows(draft.files, [folder])

@@ -188,7 +188,7 @@ ITEM_FEATURES = Contract(
 
 MODELS = Contract(
     "models",
-    4,
+    5,
     "one row per user and learner: score(i) = intercept + offset_weight·offset(i) + weights·x(i) + "
     "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, each where it "
     "is there; README has the lines that compute it",
@@ -260,11 +260,6 @@ MODELS = Contract(
             "train_margin_loss",
             "ranking margin loss at `train.margin` on them; null without a norm",
         ),
-        Column("test_ratings", "array<float>", "held-out ratings, in the order of the user block"),
-        Column("test_scores", "array<float>", "their scores; null when failed", varied=True),
-        Column(
-            "test_ranks", "array<int>", "their predicted ranks; null unless the learner has ranks"
-        ),
         Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
     ),
 )
@@ -292,7 +287,7 @@ CHANGES = Contract(
 
 ENSEMBLE_MODELS = Contract(
     "ensemble_models",
-    3,
+    4,
     "one row per user (of a sequence: trial) and ensemble: the columns of `models`, and members",
     (
         *MODELS.columns,
@@ -412,6 +407,26 @@ TUNING = Contract(
             "boolean",
             "whether it is the one that train uses, or that every user's own choice starts from",
         ),
+    ),
+)
+
+PREDICTIONS = Contract(
+    "predictions",
+    1,
+    "of the stage `predictions`: one row per user, learner and held-out item",
+    (
+        Column("user_id", "string", "id as in the input"),
+        Column("learner", "string", "name of the learner or baseline"),
+        Column("item_id", "string", "id as in the input"),
+        Column("rating", "float", "the rating that was held out"),
+        Column("score", "double", "the model's score, in the precision that metrics use"),
+        Column("predicted_rank", "int", "the rank predicted; null unless the learner has ranks"),
+        Column(
+            "predicted_rating",
+            "double",
+            "the score, of learners of ranks the level of the rank; null where scores are an order",
+        ),
+        Column("bucket", "int", "hash bucket of the user, as in `blocks`"),
     ),
 )
 

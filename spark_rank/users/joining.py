@@ -8,17 +8,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_rank.users.bucket_pieces import (
-    Selection,
-    blocks_and_places,
-    by_bucket,
-    models_schema,
-)
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import ENSEMBLE_MODELS
+from spark_rank.users.held_out import in_order
 from spark_rank.users.learning import FAILED
 from spark_rank.users.stored_models import SCORING_COLUMNS
 
 _MODEL_COLUMNS = ("user_id", "learner", "status", "reason", *SCORING_COLUMNS)
-MODELS_SCHEMA = models_schema(_MODEL_COLUMNS)
+_KINDS = {each.name: each for each in ENSEMBLE_MODELS.columns}
+MODELS_SCHEMA = arrow_schema(tuple(_KINDS[name] for name in _MODEL_COLUMNS))
 _BLOCK_COLUMNS = ("items", "bucket")
 # what a user has in the end: a model, and what the block tells
 WANTED_COLUMNS = ("user_id", "status", "reason", *SCORING_COLUMNS, *_BLOCK_COLUMNS)
@@ -30,29 +28,22 @@ class Asked:
 
     learner: str
     substitute: str | None
-    buckets: tuple[int, ...] = ()
 
     @property
-    def selection(self) -> Selection:
-        """Return which models are needed."""
-        others = () if self.substitute is None else (self.substitute,)
-        return Selection((self.learner, *others), self.buckets, _MODEL_COLUMNS)
+    def learners(self) -> tuple[str, ...]:
+        """Return the labels of both."""
+        return (self.learner,) if self.substitute is None else (self.learner, self.substitute)
 
 
 def users_with_models(
-    batches: Iterator[pa.RecordBatch], asked: Asked, users: int
+    blocks: pa.Table, models: pa.Table, asked: Asked, users: int
 ) -> Iterator[pa.RecordBatch]:
-    """Turn pieces and files of blocks into batches of at most so many users with both.
-
-    They have `WANTED_COLUMNS`, and come in the order of the blocks.
-    """
-    for pieces, files in by_bucket(batches, _MODEL_COLUMNS):
-        models = scoring_models(pieces, asked)
-        for file in files:
-            for blocks, (places,) in blocks_and_places(file, _BLOCK_COLUMNS, [models], users):
-                found = with_models(blocks, models, places)
-                if len(found):
-                    yield found
+    """Yield the users of a bucket who have a model, with `WANTED_COLUMNS`, in their order."""
+    own = scoring_models(models, asked)
+    for batch in in_order(blocks, users):
+        places = pc.index_in(batch.column("user_id"), own.column("user_id"))
+        if places.null_count < len(places):
+            yield with_models(batch, own, places)
 
 
 def scoring_models(models: pa.Table, asked: Asked) -> pa.Table:

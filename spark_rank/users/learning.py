@@ -25,7 +25,6 @@ from spark_rank.users.fitting import (
     Fitted,
     LandmarkScorer,
     Limits,
-    Ranker,
     Sample,
     Scorer,
     fit,
@@ -141,7 +140,6 @@ def _given_up(
         "n_test": len(block.items) - n_train,
         **_if_any("excluded_feature", job.panel.get(block.users[0])),
         "on_rating_scale": spec.kind.on_rating_scale,
-        "test_ratings": block.ratings[n_train:],
         "status": FAILED,
         "hyperparameters": spec.hyperparameters(job.limits.scale),
         "reason": loss.reason,
@@ -205,7 +203,6 @@ def _head(problem: Problem, spec: LearnerSpec) -> Row:
         **_if_any("excluded_feature", problem.excluded_feature),
         **_if_any("reviewers", problem.reviewers),
         "on_rating_scale": spec.kind.on_rating_scale,
-        "test_ratings": problem.ratings[problem.test],
     }
 
 
@@ -232,14 +229,10 @@ def _learned_columns(
     sample = known.sample(problem)
     hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits, fit_one)
     training_scores = fitted.training_scores(sample)
-    held_out = known.held_out(problem)
-    scores = fitted.scores(*held_out) if len(held_out[0]) else np.empty(0)
     return {
         "training": (training_scores, sample.ratings),
         "hyperparameters": hyperparameters,
         **_status(spec, fitted, problem.n_train, obstacle, job.limits),
-        "test_scores": scores,
-        **_if_any("test_ranks", _test_ranks(spec, fitted, held_out, scores, job.limits.scale)),
         **_if_any("expected_norm", known.expected_norm),
         **model_columns(fitted, problem, known, training_scores, item_ids),
         **_fallback_thresholds(spec, obstacle, job.limits.scale),
@@ -298,21 +291,6 @@ def _shortfall(fitted: Fitted) -> str:
         f"the objective may be {learner.duality_gap_:.1e} of itself above the minimum after "
         f"{learner.n_iter_} rounds: lower C, or raise tol or max_iter"
     )
-
-
-def _test_ranks(
-    spec: LearnerSpec,
-    fitted: Fitted,
-    held_out: tuple[NDArray[np.float64], NDArray[np.float64] | None],
-    scores: NDArray[np.float64],
-    scale: RankScale | None,
-) -> NDArray[np.int64] | None:
-    """Return the ranks predicted for held-out items; of a fallback, those of its scores."""
-    if not spec.kind.of_ranks or scale is None:
-        return None
-    if isinstance(fitted, Ranker) and len(scores):
-        return fitted.ranks(*held_out)
-    return scale.ranks(scores)
 
 
 def _fallback_thresholds(spec: LearnerSpec, obstacle: str | None, scale: RankScale | None) -> Row:

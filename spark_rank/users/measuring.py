@@ -28,12 +28,10 @@ METRIC_NAMES = tuple(column.name for column in METRIC_COLUMNS)
 HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall",
                               "average_precision"})  # fmt: skip
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
-# what a worker needs of the models
-SCORED = ("user_id", "learner", "status", "reason", "n_train", "n_test",
-          "hyperparameters", "kernel", "gamma", "offset_weight", "norm", "expected_norm",
-          "train_msd", "train_m1d",
-          "train_misranking", "train_margin_loss", "on_rating_scale", "test_ratings",
-          "test_scores", "test_ranks")  # fmt: skip
+# what measuring needs of the models, beside what scoring does
+MEASURED = ("user_id", "learner", "status", "reason", "n_train", "n_test", "norm",
+            "expected_norm", "train_msd", "train_m1d", "train_misranking",
+            "train_margin_loss")  # fmt: skip
 # what a learner of ranks is measured by through the levels of its ranks
 _ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
 
@@ -78,15 +76,24 @@ def with_training_metrics(
     return rows
 
 
+@dataclass(frozen=True)
+class Predictions:
+    """Held-out ratings, their scores and predicted ranks: a list per model, null without."""
+
+    ratings: pa.ListArray
+    scores: pa.ListArray
+    ranks: pa.ListArray
+
+
 def measured(
-    batch: pa.RecordBatch, measures: Measures
+    models: pa.RecordBatch, found: Predictions, measures: Measures
 ) -> tuple[pa.RecordBatch, NDArray[np.float32]]:
     """Return the metric rows of model rows, and their ROC curves on the grid; NaN without one."""
-    on_scale = _filled(batch, "on_rating_scale")
-    metrics, curves = _metrics(*_held_out(batch), on_scale, measures)
-    metrics = _with_predicted_ranks(batch, metrics, measures)
-    made = {**metrics, **bound_columns(batch, measures.bounds)}
-    return _metric_rows(batch, made, measures.groups), curves
+    on_scale = _filled(models, "on_rating_scale")
+    metrics, curves = _metrics(*_held_out(found), on_scale, measures)
+    metrics = _with_predicted_ranks(found, metrics, measures)
+    made = {**metrics, **bound_columns(models, measures.bounds)}
+    return _metric_rows(models, made, measures.groups), curves
 
 
 def _metrics(
@@ -109,34 +116,33 @@ def _metrics(
 
 
 def _with_predicted_ranks(
-    batch: pa.RecordBatch, metrics: dict[str, NDArray[np.float64]], measures: Measures
+    found: Predictions, metrics: dict[str, NDArray[np.float64]], measures: Measures
 ) -> dict[str, NDArray[np.float64]]:
     """Measure learners of ranks, on the scale of the ratings, by the levels that they predict.
 
     Their scores, which are comparable with their thresholds only, decide the order alone.
     """
-    predicts = pc.is_valid(batch.column("test_ranks")).to_numpy(zero_copy_only=False)
+    predicts = pc.is_valid(found.ranks).to_numpy(zero_copy_only=False)
     if measures.scale is None or not predicts.any():
         return metrics
-    rows = batch.filter(pa.array(predicts))
-    ranks, ends = ragged(rows.column("test_ranks"))
-    ratings, _ = ragged(rows.column("test_ratings"))
+    ranks, ends = ragged(found.ranks.filter(pa.array(predicts)))
+    ratings, _ = ragged(found.ratings.filter(pa.array(predicts)))
     levels = measures.scale.ratings(ranks)
-    scales = np.ones(rows.num_rows, dtype=bool)
-    found, _ = _metrics(levels, ratings, ends, scales, measures)
+    scales = np.ones(len(ends) - 1, dtype=bool)
+    by_rank, _ = _metrics(levels, ratings, ends, scales, measures)
     for name in _ON_THE_RATING_SCALE:
-        metrics[name][predicts] = found[name]
+        metrics[name][predicts] = by_rank[name]
     return metrics
 
 
 def _held_out(
-    batch: pa.RecordBatch,
+    found: Predictions,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
     """Return scores, ratings and ends; users whose model failed have no items."""
-    scores, ratings = batch.column("test_scores"), batch.column("test_ratings")
-    if scores.null_count:
-        ratings = pc.if_else(pc.is_valid(scores), ratings, None)
-    flat, ends = ragged(scores)
+    ratings = found.ratings
+    if found.scores.null_count:
+        ratings = pc.if_else(pc.is_valid(found.scores), ratings, None)
+    flat, ends = ragged(found.scores)
     return flat, ragged(ratings)[0], ends
 
 

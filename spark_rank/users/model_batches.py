@@ -90,8 +90,6 @@ class _Learned:
     expected: Vector | None
     train_ratings: Vector
     train_scores: Vector
-    test_ratings: Vector
-    test_scores: Vector
 
     @classmethod
     def of(cls, group: ProblemGroup, found: Together, places: NDArray[np.int64]) -> _Learned:
@@ -102,7 +100,7 @@ class _Learned:
         behind = np.arange(len(blocks.ratings)) - np.repeat(blocks.ends[:-1], sizes)
         train = behind < np.repeat(blocks.n_train, sizes)
         kept = np.repeat(learned, sizes)
-        test, train = kept & ~train, kept & train
+        train &= kept
         return cls(
             places[own],
             [blocks.user_ids[user] for user in own.tolist()],
@@ -115,8 +113,6 @@ class _Learned:
             None if found.expected is None else found.expected[own],
             blocks.ratings[train],
             found.scores[train],
-            blocks.ratings[test],
-            found.scores[test],
         )
 
     @classmethod
@@ -151,8 +147,6 @@ def _as_batch(
         "excluded_feature": learned.excluded,
         "reviewers": learned.reviewers,
         "intercept": learned.intercepts,
-        "test_ratings": _ragged(learned.test_ratings, learned.n_test),
-        "test_scores": _ragged(learned.test_scores, learned.n_test),
         **_weights(learned.coefs, learned.expected),
         **_training_metrics(learned, spec, margin),
     }

@@ -17,12 +17,13 @@ from spark_rank.preference.many_users import UserRankings, rank_users
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import RANKINGS
 from spark_rank.users.batches import ragged
-from spark_rank.users.bucket_pieces import Selection, blocks_and_places, by_bucket
+from spark_rank.users.held_out import HeldOut, held_out, in_order, predictions
+from spark_rank.users.learning import FAILED
 from spark_rank.users.stored_models import SCORING_COLUMNS, stored_model
 
 _SCHEMA = arrow_schema(RANKINGS.columns)
-_BLOCK_COLUMNS = ("user_id", "items", "ratings", "n_train")
-_SCORES = ("user_id", "learner", "test_scores")
+# what is read of the models
+MODEL_COLUMNS = ("user_id", "learner", "status", *SCORING_COLUMNS, "bucket")
 _ALL = np.iinfo(np.int64).max
 VOTES, MEMBERS = "votes", "members"
 
@@ -44,82 +45,56 @@ class RankJob:
     seed: int
     files: FeatureFiles
 
-    def selection(self, buckets: tuple[int, ...]) -> Selection:
-        """Return which models are needed."""
-        columns = (*_SCORES, *SCORING_COLUMNS) if self.preference == MEMBERS else _SCORES
-        return Selection(self.learners, buckets, columns)
 
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Users' held-out items and ratings end to end, and where each user's begin and end."""
-
-    users: pa.StringArray
-    items: IntArray
-    ratings: FloatArray
-    ends: IntArray
-
-
-def rank_pieces(
-    batches: Iterator[pa.RecordBatch],
+def rank_bucket(
+    blocks: pa.Table,
+    models: pa.Table,
     job: RankJob,
-    users: int,
     open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn pieces of models and files of blocks into rankings, at most so many users at a time.
-
-    Users for whom every asked learner has scores have one, in the order of the blocks.
-    """
+    """Yield a ranking for every user whom every asked learner can score, in the users' order."""
     features = open_features(job.files)
-    for models, files in by_bucket(batches, job.selection(()).columns):
-        known = models.filter(pc.is_valid(models.column("test_scores")))
-        # in one piece: else every user's rows are looked for among those of all pieces
-        asked = [known.filter(pc.equal(known.column("learner"), label)).combine_chunks()
-                 for label in job.learners]  # fmt: skip
-        for file in files:
-            for blocks, places in blocks_and_places(file, _BLOCK_COLUMNS, asked, users):
-                there = places[0].is_valid()
-                for others in places[1:]:
-                    there = pc.and_(there, others.is_valid())
-                if there.true_count:
-                    own = [table.take(each.filter(there)).combine_chunks()
-                           for table, each in zip(asked, places, strict=True)]  # fmt: skip
-                    yield ranked(held_out(blocks.filter(there)), own, features, job)
-
-
-def held_out(blocks: pa.RecordBatch) -> HeldOut:
-    """Return what blocks hold behind the training part."""
-    items, ends = ragged(blocks.column("items"))
-    ratings, _ = ragged(blocks.column("ratings"))
-    n_train = blocks.column("n_train").to_numpy()
-    left = np.arange(len(items)) - np.repeat(ends[:-1], np.diff(ends)) >= np.repeat(
-        n_train, np.diff(ends)
-    )
-    sizes = np.diff(ends) - n_train
-    return HeldOut(
-        blocks.column("user_id"), items[left], ratings[left].astype(np.float64),
-        np.concatenate([[0], np.cumsum(sizes)]),
-    )  # fmt: skip
+    known = models.filter(pc.not_equal(models.column("status"), FAILED))
+    asked = [known.filter(pc.equal(known.column("learner"), label)).combine_chunks()
+             for label in job.learners]  # fmt: skip
+    for batch in in_order(blocks):
+        places = [pc.index_in(batch.column("user_id"), table.column("user_id")) for table in asked]
+        there = places[0].is_valid()
+        for others in places[1:]:
+            there = pc.and_(there, others.is_valid())
+        if there.true_count:
+            own = [table.take(each.filter(there)).combine_chunks().to_batches()[0]
+                   for table, each in zip(asked, places, strict=True)]  # fmt: skip
+            yield ranked(held_out(batch.filter(there)), own, features, job)
 
 
 def ranked(
-    data: HeldOut, models: Sequence[pa.Table], features: ItemFeatures, job: RankJob
+    data: HeldOut, models: Sequence[pa.RecordBatch], features: ItemFeatures, job: RankJob
 ) -> pa.RecordBatch:
-    """Return a ranking per user; `models` has a row per user for every learner that is asked."""
-    scores = np.column_stack([_scores(table, data.ends) for table in models])
+    """Return a ranking per user; `models` has a row per user for every learner that is asked.
+
+    A user with a score that is no finite number has no ranking.
+    """
+    found = [predictions(rows, data, features, None).scores for rows in models]
+    known = np.logical_and.reduce([np.asarray(each.is_valid()) for each in found])
+    if not known.all():  # a score beyond all numbers has no place in an order
+        data = data.of(np.flatnonzero(known))
+        found = [each.filter(pa.array(known)) for each in found]
+        models = [rows.filter(pa.array(known)) for rows in models]
+    scores = np.column_stack([ragged(each)[0].astype(np.float64) for each in found])
     keys = user_keys(data.users, job.seed)
     if job.preference == MEMBERS:
-        found = _by_members(data, scores, keys, models[0], features, job)
+        ranking = _by_members(data, scores, keys, models[0], features, job)
     else:
-        found = _rank(scores, data.ratings, data.ends, keys, job)
-    ids = features.item_ids.take(pa.array(data.items[found.chosen]))
+        ranking = _rank(scores, data.ratings, data.ends, keys, job)
+    ids = features.item_ids.take(pa.array(data.items[ranking.chosen]))
     columns = {
         "user_id": data.users,
-        "items": pa.ListArray.from_arrays(pa.array(found.ends, pa.int32()), ids),
+        "items": pa.ListArray.from_arrays(pa.array(ranking.ends, pa.int32()), ids),
         "n_items": pa.array(np.diff(data.ends), pa.int32()),
-        "calls": found.calls,
-        "preference_loss": pa.array(found.preference_losses, from_pandas=True),
-        "ranking_loss": pa.array(found.ranking_losses, from_pandas=True),
+        "calls": ranking.calls,
+        "preference_loss": pa.array(ranking.preference_losses, from_pandas=True),
+        "ranking_loss": pa.array(ranking.ranking_losses, from_pandas=True),
     }
     return pa.RecordBatch.from_pydict(columns, schema=_SCHEMA)
 
@@ -131,19 +106,12 @@ def user_keys(users: pa.StringArray, seed: int) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(hashes), "<u8")
 
 
-def _scores(models: pa.Table, ends: IntArray) -> FloatArray:
-    """Return the models' held-out scores end to end."""
-    scores, own_ends = ragged(models.column("test_scores").combine_chunks())
-    if not np.array_equal(own_ends, ends):
-        label = models.column("learner")[0].as_py()
-        raise ContractError(
-            f"table models: {label} has not as many held-out scores as there are held-out ratings"
-        )
-    return scores.astype(np.float64)
-
-
 def _rank(
-    scores: FloatArray, ratings: FloatArray, ends: IntArray, keys: NDArray[np.uint64], job: RankJob
+    scores: FloatArray,
+    ratings: NDArray[np.float32],
+    ends: IntArray,
+    keys: NDArray[np.uint64],
+    job: RankJob,
 ) -> UserRankings:
     top = _ALL if job.top is None else job.top
     if not np.isfinite(scores).all():
@@ -152,8 +120,9 @@ def _rank(
             "an order: look at the models' `status`, and at the size of the features"
         )
     found = rank_users(
-        np.ascontiguousarray(scores), ratings, ends, keys, job.method == "quicksort", top
-    )
+        np.ascontiguousarray(scores), ratings.astype(np.float64), ends, keys,
+        job.method == "quicksort", top,
+    )  # fmt: skip
     return UserRankings(*found)
 
 
@@ -161,12 +130,11 @@ def _by_members(
     data: HeldOut,
     scores: FloatArray,
     keys: NDArray[np.uint64],
-    models: pa.Table,
+    batch: pa.RecordBatch,
     features: ItemFeatures,
     job: RankJob,
 ) -> UserRankings:
     """Let every user's members vote. Who was not learned has none: the model's scores decide."""
-    (batch,) = models.to_batches()
     there = batch.column("members").is_valid().to_pylist()
     parts = []
     for user, has_members in enumerate(there):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -137,11 +136,11 @@ def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def recommend_pieces(
-    batches: Iterator[pa.RecordBatch], asked: Asked, users: int, job: RecommendJob, facts: Shared
+def recommend_bucket(
+    blocks: pa.Table, models: pa.Table, asked: Asked, users: int, job: RecommendJob, facts: Shared
 ) -> Iterator[pa.RecordBatch]:
-    """Turn models and blocks, as `users_with_models` takes them, into rows of the table."""
-    yield from recommend_batches(users_with_models(batches, asked, users), job, facts)
+    """Yield the lists of a bucket's users, at most so many at a time, in the users' order."""
+    yield from recommend_batches(users_with_models(blocks, models, asked, users), job, facts)
 
 
 def recommend_batches(
@@ -158,16 +157,6 @@ def recommend_batches(
         _fill(lists, batch, features, catalogue)
         _keep_apart(lists, batch, features, catalogue)
         yield _as_rows(lists, batch, job, catalogue)
-
-
-def places_by_source(lists: pa.Table) -> str:
-    """Return, as JSON, how many places each source and reason fills, and users have a first one."""
-    first = pc.and_(pc.equal(lists.column("list"), "top"), pc.equal(lists.column("position"), 1))
-    counted = lists.select(["source", "reason"]).append_column("first", first.cast(pa.int64()))
-    sums = counted.group_by(["source", "reason"]).aggregate([([], "count_all"), ("first", "sum")])
-    columns = [sums.column(name).to_pylist()
-               for name in ("source", "reason", "count_all", "first_sum")]  # fmt: skip
-    return json.dumps(list(zip(*columns, strict=True)))
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:

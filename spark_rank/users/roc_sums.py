@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.tables.contract import Column, Contract, arrow_schema
+from spark_rank.tables.contract import Column, arrow_schema
 from spark_rank.tables.contracts import ROC
 from spark_rank.users.measuring import ROC_GRID
 from spark_rank.users.user_groups import ALL, UserGroups
@@ -16,19 +17,25 @@ from spark_rank.users.user_groups import ALL, UserGroups
 # sums of doubles depend on the order of addition, sums of integers do not
 _FIXED_POINT = 1 << 30
 
-ROC_SUMS = Contract(
-    "roc_sums",
-    1,
-    "what a task leaves of the curves of a learner and group",
-    (
-        Column("learner", "string", "name"),
-        Column("user_group", "string", "group"),
-        Column("users", "bigint", "users with a curve"),
-        Column("totals", "array<bigint>", "sums of their true positive rates, in fixed point"),
-    ),
+# what a task leaves of the curves of a learner and group
+ROC_SUM_COLUMNS = (
+    Column("learner", "string", "name"),
+    Column("user_group", "string", "group"),
+    Column("users", "bigint", "users with a curve"),
+    Column("totals", "array<bigint>", "sums of their true positive rates, in fixed point"),
 )
-_SCHEMA = arrow_schema(ROC_SUMS.columns)
+_SCHEMA = arrow_schema(ROC_SUM_COLUMNS)
 Sums = dict[tuple[str, str], tuple[int, NDArray[np.int64]]]
+
+
+def summed_curves(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn rows ``learner, user_group, curve`` into the sums of a task."""
+    sums = RocSums()
+    for batch in batches:
+        defined = batch.filter(pc.is_valid(batch.column("curve")))
+        curves = defined.column("curve").flatten().to_numpy().reshape(len(defined), -1)
+        sums.add(defined, curves)
+    yield from sums.rows()
 
 
 class RocSums:
@@ -38,9 +45,8 @@ class RocSums:
         self._sums: Sums = {}
 
     def add(self, rows: pa.RecordBatch, curves: NDArray[np.float32]) -> None:
-        """Add the curves of metric rows; a user without one has NaN."""
-        defined = ~np.isnan(curves[:, 0])
-        fixed = np.round(curves[defined].astype(np.float64) * _FIXED_POINT).astype(np.int64)
+        """Add the curves of metric rows."""
+        fixed = np.round(curves.astype(np.float64) * _FIXED_POINT).astype(np.int64)
         keys = list(
             zip(
                 rows.column("learner").to_pylist(), rows.column("user_group").to_pylist(),
@@ -48,7 +54,7 @@ class RocSums:
             )
         )  # fmt: skip
         names = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-        numbers = np.array([names[key] for key in keys], dtype=np.int64)[defined]
+        numbers = np.array([names[key] for key in keys], dtype=np.int64)
         sums = np.zeros((len(names), curves.shape[1]), dtype=np.int64)
         np.add.at(sums, numbers, fixed)
         users = np.bincount(numbers, minlength=len(names))

@@ -10,9 +10,6 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.blocks import training_part, user_blocks, with_held_back
-from spark_rank.data.packed_blocks import BLOCK_COLUMNS
-from spark_rank.session.workers import by_workers
-from spark_rank.tables.contract import ddl
 
 DEFAULT = PrepareConfig(buckets=4)
 RATINGS: list[Rating] = [
@@ -37,14 +34,13 @@ def block_frame(
     numbered = [(u + shift, i + shift, r, t) for u, i, r, t in ratings]
     users = [(f"id{u}", u + shift) for u in range(13)]
     items = [(f"i{i}", i + shift) for i in range(30)]
-    packed, arrange = user_blocks(
+    return user_blocks(
         spark.createDataFrame(numbered, schema).repartition(parts),
         spark.createDataFrame(users, "user_id string, user int"),
         spark.createDataFrame(items, "item_id string, item int"),
         settings,
         seed,
     )
-    return by_workers(packed, arrange, ddl(BLOCK_COLUMNS))
 
 
 def blocks(spark: SparkSession, **arguments: Any) -> list[Row]:

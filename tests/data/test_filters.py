@@ -13,10 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import FilterStep, Keep, filter_ratings, settled
-from spark_rank.data.packed_blocks import BLOCK_COLUMNS
 from spark_rank.errors import InputDataError
-from spark_rank.session.workers import by_workers
-from spark_rank.tables.contract import ddl
 
 SCHEMA = "user int, item int, rating float, timestamp bigint"
 USERS, ITEMS = 40, 30
@@ -172,8 +169,7 @@ def test_what_is_filtered_out_changes_no_other_block(spark: SparkSession, keep: 
         ids = spark.createDataFrame(
             [(i, f"i{i}") for i in range(items)], "item int, item_id string"
         )
-        packed, arrange = user_blocks(left, named, ids, settings, 0)
-        blocks = by_workers(packed, arrange, ddl(BLOCK_COLUMNS))
+        blocks = user_blocks(left, named, ids, settings, 0)
         return sorted(tuple(row) for row in blocks.collect())
 
     assert made(old + new, USERS + 20, ITEMS + 20) == made(old, USERS, ITEMS)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from scipy import stats
 
 from spark_rank.errors import ContractError
-from spark_rank.frames.distributions import Packer, Statistics, distributions
+from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.metrics import holm
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import METRICS
@@ -43,13 +43,8 @@ def metric_row(user: int, learner: str) -> dict[str, Any]:
 
 
 def run(spark: SparkSession, parts: int, rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
-    packed = []
-    for part in range(parts):  # as tasks do that have some of the rows each, a few at a time
-        packer, own = Packer(STATISTICS.groups), rows[part::parts]
-        for start in range(0, len(own), 7):
-            packer.add(pa.RecordBatch.from_pylist(own[start : start + 7], SCHEMA))
-        packed += packer.rows()
-    return distributions(spark.createDataFrame(pa.Table.from_batches(packed)), STATISTICS)
+    metrics = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).repartition(parts)
+    return distributions(metrics, STATISTICS, 4)
 
 
 @pytest.fixture(scope="module")

@@ -7,19 +7,21 @@ import pytest
 
 from spark_rank.stages.calibration import calibration_points
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import MODELS
+from spark_rank.tables.contracts import RATINGS
+from tests.predicted import predicted
 
 
 def test_bins_hold_the_means_of_all_held_out_ratings(finished: Run) -> None:
     pairs: dict[str, list[tuple[float, float]]] = {}
-    for row in finished.read(MODELS).collect():
-        for score, rating in zip(row["test_scores"] or [], row["test_ratings"], strict=False):
-            pairs.setdefault(row["learner"], []).append((score, rating))
-    ratings = [rating for own in pairs.values() for _, rating in own]
+    for (_, learner), own in predicted(finished).items():
+        for score, rating in zip(own.scores, own.ratings, strict=True):
+            assert score is not None
+            pairs.setdefault(learner, []).append((score, rating))
+    ratings = [row["rating"] for row in finished.read(RATINGS).collect()]
     low, high = min(ratings), max(ratings)
     expected = {}
-    for learner, own in pairs.items():
-        scores, true = np.array(own).T
+    for learner, both in pairs.items():
+        scores, true = np.array(both).T
         bins = np.clip(np.floor((scores - low) / ((high - low) / 20)), 0, 19)
         for place in np.unique(bins):
             inside = bins == place

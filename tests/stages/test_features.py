@@ -30,6 +30,7 @@ from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS, METRICS, MODELS, PANEL, USERS
 from tests.generated import generated_run
+from tests.predicted import predicted
 
 MakeConfig = Callable[..., Config]
 ROOT = Path(__file__).parents[2]
@@ -224,12 +225,12 @@ def test_the_lines_of_the_readme_score_with_reviewers(reference: Run) -> None:
     items = dict(reference.read(ITEMS).select("item", "item_id").collect())
     blocks = {row["user_id"]: row for row in reference.read(BLOCKS).collect()}
     models = reference.read(MODELS).where("learner = 'mprank_linear' and status = 'learned'")
-    count = 0
+    said, count = predicted(reference), 0
     for model in models.collect():
         block = blocks[model["user_id"]]
         held_out = [items[item] for item in block["items"][block["n_train"] :]]
         found = [scores[model["user_id"], item] for item in held_out]
-        assert_allclose(found, model["test_scores"], rtol=1e-4, atol=1e-5)
+        assert_allclose(found, said[model["user_id"], "mprank_linear"].scores, rtol=1e-4, atol=1e-5)
         count += len(found)
     assert count > 200
     assert len(scores) == models.count() * len(items)
@@ -260,7 +261,8 @@ def test_the_offset_alone_from_training_to_lists(
     for learner in ("mprank", "ranksvm"):
         for user, row in by_learner[learner].items():
             assert (row["status"], row["reason"]) == ("fallback", "no_features")
-            assert row["test_scores"] == by_learner["item_offset"][user]["test_scores"]
+            assert row["intercept"] == by_learner["item_offset"][user]["intercept"]
+            assert row["weights"] is None
     assert {row["status"] for row in by_learner["prank"].values()} >= {"learned"}
     found = (run.record("recommend") or {})["facts"]
     assert found["places"].keys() == {"fallback: no_features"}

@@ -23,6 +23,7 @@ from spark_rank.stages.execution import run_summary
 from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import TABLES
+from tests.predicted import predicted
 
 MakeConfig = Callable[..., Config]
 DEFAULT = Path(__file__).parents[2] / "conf" / "default.yaml"
@@ -149,16 +150,18 @@ def test_duckdb_alone_reproduces_a_score(finished: Run) -> None:
              b as (select user_id, unnest(items[n_train + 1:]) as item,
                           generate_subscripts(items[n_train + 1:], 1) as position
                    from read_parquet('{local(finished, "blocks")}/**/*.parquet'))
-        select m.test_scores[b.position],
+        select m.user_id, b.position,
                m.intercept + f."offset"
                  + list_dot_product(m.weights, f.features::float[])
         from m join b using (user_id)
         join '{local(finished, "item_features")}/*.parquet' f using (item)
     """
-    pairs = duckdb.sql(query).fetchall()
-    assert len(pairs) > 15
-    for stored, reproduced in pairs:
-        assert abs(stored - reproduced) < 1e-5
+    rows = duckdb.sql(query).fetchall()
+    assert len(rows) > 15
+    found = predicted(finished)
+    for user, position, reproduced in rows:
+        score = found[user, "linear"].scores[position - 1]
+        assert score == pytest.approx(reproduced, abs=1e-5)
 
 
 @pytest.mark.parametrize("partitions", [1, pytest.param(16, marks=pytest.mark.slow)])

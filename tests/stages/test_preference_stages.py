@@ -18,6 +18,7 @@ from spark_rank.stages import STAGES
 from spark_rank.stages.runner import run_stage
 from spark_rank.store.run import Run
 from tests.generated import generated_run
+from tests.predicted import predicted
 
 MakeConfig = Callable[..., Config]
 LEARNERS = "train.learners=[{name: one, params: {C: 0.1}}, {name: two, params: {C: 1}}]"
@@ -34,12 +35,10 @@ def test_rankings_follow_the_scores_of_the_first_learner(finished: Run) -> None:
             from {files(finished, "blocks")} b,
                  (select list(item_id order by item) ids from {files(finished, "items")}) d"""
     ).fetchall()
-    scores = dict(
-        duckdb.sql(
-            f"select user_id, test_scores from {files(finished, 'models')} "
-            "where learner = 'linear' and test_scores is not null"
-        ).fetchall()
-    )
+    scores = {
+        user: own.scores for (user, learner), own in predicted(finished).items()
+        if learner == "linear"
+    }  # fmt: skip
     rankings = {
         row[0]: row[1:]
         for row in duckdb.sql(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import ENSEMBLE_MODELS
-from spark_rank.users.ensemble_learning import ensemble_batches
+from spark_rank.users import learning
+from spark_rank.users.ensemble_learning import all_members, ensemble_batches, ensemble_row
 from spark_rank.users.ensembles import EnsembleSpec
 from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.model_rows import model_columns
+from spark_rank.users.problems import Problem, problems
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.selection import Limits
 from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
@@ -57,11 +62,8 @@ SPECS = [
 WITH_MEMBERS = arrow_schema(ENSEMBLE_MODELS.columns)
 
 
-def learn(
-    spec: LearnerSpec, features: ItemFeatures = FEATURES, panel: dict[int, int] | None = None,
-    limits: Limits = LIMITS,
-) -> pa.RecordBatch:  # fmt: skip
-    blocks = pa.record_batch(
+def blocks() -> pa.RecordBatch:
+    return pa.record_batch(
         {
             "user": pa.array([u[0] for u in USERS], pa.int32()),
             "user_id": pa.array([f"user {u[0]}" for u in USERS]),
@@ -71,10 +73,16 @@ def learn(
             "bucket": pa.array([u[0] + 5 for u in USERS], pa.int32()),
         }
     )
+
+
+def learn(
+    spec: LearnerSpec, features: ItemFeatures = FEATURES, panel: dict[int, int] | None = None,
+    limits: Limits = LIMITS,
+) -> pa.RecordBatch:  # fmt: skip
     job = LearnJob(FILES, (spec,), panel or {}, min_ratings=2, margin=1.0, limits=limits)
     of_ensemble = isinstance(spec, EnsembleSpec)
     learn_all = ensemble_batches if of_ensemble else learn_batches
-    (out,) = learn_all(iter([blocks]), job, lambda files: features)
+    (out,) = learn_all(iter([blocks()]), job, lambda files: features)
     # stages read the models of a run as one table, with the columns of members
     missing = [field for field in WITH_MEMBERS if field.name not in out.schema.names]
     for field in missing:
@@ -84,3 +92,53 @@ def learn(
 
 def ident(spec: LearnerSpec) -> str:
     return f"{spec.learner}-{spec.item_offset}-{'-'.join(map(str, spec.params.values()))}"
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a learner itself says of a user's held-out items, before it is a row."""
+
+    scores: Any
+    ranks: list[int] | None
+
+
+def own_predictions(
+    spec: LearnerSpec,
+    features: ItemFeatures = FEATURES,
+    panel: dict[int, int] | None = None,
+    limits: Limits = LIMITS,
+    users: pa.RecordBatch | None = None,
+    min_ratings: int = 2,
+) -> list[Own | None]:
+    """Fit every user alone and ask the fitted learner; None where that failed."""
+    job = LearnJob(FILES, (spec,), panel or {}, min_ratings, margin=1.0, limits=limits)
+    return [
+        _own(problem, spec, job, features)
+        for problem in problems(blocks() if users is None else users, features, job.panel)
+    ]
+
+
+def _own(problem: Problem, spec: LearnerSpec, job: LearnJob, features: ItemFeatures) -> Own | None:
+    met: list[tuple[Any, Any]] = []
+
+    def keep(fitted: Any, problem: Problem, known: Any, *rest: Any) -> Any:
+        met.append((fitted, known))
+        return model_columns(fitted, problem, known, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "model_columns", keep)
+        if isinstance(spec, EnsembleSpec):
+            ensemble_row(problem, spec, job, features.item_ids, all_members)
+        else:
+            learning.learn_user(problem, spec, job, features.item_ids)
+    if not met:
+        return None
+    ((fitted, known),) = met
+    held_out = known.held_out(problem)
+    if len(held_out[0]) == 0:
+        return Own(np.empty(0), [] if spec.kind.of_ranks else None)
+    scores = fitted.scores(*held_out)
+    ranks = fitted.ranks(*held_out)
+    if ranks is None and spec.kind.of_ranks and job.limits.scale is not None:
+        ranks = job.limits.scale.ranks(scores)
+    return Own(scores, None if ranks is None else ranks.tolist())

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from spark_rank.features.files import FeatureFiles, ItemFeatures
 from spark_rank.learners import OAP
-from spark_rank.users.ensemble_learning import combine_batches, ensemble_batches, part_batches
+from spark_rank.users.ensemble_learning import (
+    ENSEMBLE_SCHEMA,
+    combine_batches,
+    ensemble_batches,
+    part_batches,
+)
 from spark_rank.users.ensembles import (
     CURVE_ROUNDS,
     EnsembleSpec,
@@ -20,8 +26,9 @@ from spark_rank.users.ensembles import (
     problem_number,
     split_members,
 )
+from spark_rank.users.held_out import held_out, predictions
 from spark_rank.users.learning import LearnJob
-from tests.users.learned_rows import FEATURES, FILES, LIMITS, N_ITEMS, WITH_PRIOR
+from tests.users.learned_rows import FEATURES, FILES, LIMITS, N_ITEMS, SCALE, WITH_PRIOR
 
 N_MEMBERS = 23
 RNG = np.random.default_rng(5)
@@ -111,9 +118,12 @@ def test_rows_are_what_the_class_learns(spec: EnsembleSpec) -> None:
         local = OAP(5, problem=problem_number(block["user_id"]), **spec.params)
         local.fit(X[:n], ranks[:n])
         assert row["status"] == "learned"
-        assert row["test_ranks"] == local.predict(X[n:]).tolist()
-        scores = local.decision_function(X[n:]).astype(np.float32)
-        np.testing.assert_array_equal(np.array(row["test_scores"], np.float32), scores)
+        stored = pa.RecordBatch.from_pylist([row], ENSEMBLE_SCHEMA)
+        one = BLOCKS.filter(pc.equal(BLOCKS.column("user_id"), block["user_id"]))
+        found = predictions(stored, held_out(one), FEATURES, SCALE)
+        assert found.ranks.to_pylist() == [local.predict(X[n:]).tolist()]
+        scores = local.decision_function(X[n:])
+        np.testing.assert_allclose(found.scores.to_pylist()[0], scores, rtol=1e-5, atol=1e-5)
         assert row["online_loss"] == local.online_loss_[-1]
         assert (
             row["curve"]
@@ -147,7 +157,7 @@ def test_who_cannot_be_learned_falls_back_in_any_split() -> None:
         assert (equal["status"], equal["reason"]) == ("fallback", "equal_ratings")
         for row in (cold, equal):
             assert row["members"] is row["member_updates"] is row["curve"] is None
-            assert len(row["test_scores"]) == row["n_test"]
+            assert row["intercept"] is not None
 
 
 def test_a_failure_is_told_in_any_split() -> None:

@@ -85,8 +85,8 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
     model = MPRank(2.0).fit(X[:15], y[:15], offset=offset[:15])
     assert_allclose(row["weights"], model.coef_.astype(np.float32))
     expected = model.decision_function(X[15:], offset=offset[15:])
-    assert_allclose(row["test_scores"], expected.astype(np.float32))
-    assert_allclose(row["test_ratings"], y[15:])
+    by_row = row["intercept"] + offset[15:] + X[15:] @ np.array(row["weights"])
+    assert_allclose(by_row, expected, rtol=1e-5)
     train = model.decision_function(X[:15], offset=offset[:15])
     assert_allclose(row["train_msd"], mean_squared_difference(train, y[:15]))
     assert (row["status"], row["reason"], row["n_train"], row["n_test"]) == (
@@ -112,7 +112,9 @@ def test_a_stored_kernel_model_scores_without_the_package() -> None:
     row = row_of(learn(batch(USERS)), 3, "rbf")
     index = {name: i for i, name in enumerate(FEATURES.item_ids.to_pylist())}
     support = FEATURES.matrix[[index[name] for name in row["support_items"]]]
-    for item, score in zip(range(15, 30), row["test_scores"], strict=True):
+    X, y = FEATURES.matrix.astype(float), np.array(USERS[3][2])
+    learner = RBF.make(SCALE).fit(X[:15], y[:15])
+    for item, score in zip(range(15, 30), learner.decision_function(X[15:]), strict=True):
         squared = ((support - FEATURES.matrix[item]) ** 2).sum(axis=1)
         by_hand = row["intercept"] + np.dot(row["dual"], np.exp(-row["gamma"] * squared))
         assert abs(by_hand - score) < 1e-5
@@ -125,8 +127,9 @@ def test_users_that_cannot_be_learned_fall_back_and_say_so() -> None:
     assert (equal["status"], equal["reason"]) == ("fallback", "equal_ratings")
     baseline = row_of(rows, 2, "item_offset")
     assert baseline["status"] == "learned"
-    assert equal["test_scores"] == baseline["test_scores"]
-    assert few["test_scores"] == []
+    scored = ("intercept", "offset_weight", "weights")
+    assert [equal[name] for name in scored] == [baseline[name] for name in scored]
+    assert few["n_test"] == 0
 
 
 def test_batches_of_any_size_give_the_same_rows() -> None:
@@ -159,7 +162,7 @@ def test_one_bad_user_stays_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = row_of(rows, 3, "rbf")
     assert (bad["status"], bad["reason"]) == ("failed", "unexpected_error")
     assert bad["detail"] == "ZeroDivisionError: poison"
-    assert bad["test_scores"] is None
+    assert bad["intercept"] is bad["dual"] is None
     assert bad["n_test"] == 15
     untouched = [r for r in rows if r != bad]
     assert untouched == [r for r in healthy if (r["user_id"], r["learner"]) != ("user 3", "rbf")]
@@ -198,7 +201,7 @@ def test_who_ends_the_process_or_its_memory_is_a_row(
     before = row_of(healthy, 3, "rbf")
     assert (bad["status"], bad["reason"]) == ("failed", reason)
     # what the block tells is there, and nothing that learning would have told
-    told = ("n_train", "n_test", "test_ratings", "on_rating_scale", "excluded_feature")
+    told = ("n_train", "n_test", "on_rating_scale", "excluded_feature")
     assert {name: bad[name] for name in told} == {name: before[name] for name in told}
     assert bad["dual"] is None
     untouched = [r for r in rows if r != bad]
@@ -260,8 +263,9 @@ def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
     model = MPRank(2.0).fit(X[:n_train], y[:n_train], offset=offset[:n_train])
     row = row_of(rows, user, "linear")
     scores = model.decision_function(X[n_train:], offset=offset[n_train:])
-    assert_allclose(row["test_scores"], scores, rtol=1e-5)
     assert_allclose(row["weights"], model.coef_ + expected, rtol=1e-5)
+    by_row = row["intercept"] + FEATURES.offset[items] + X @ np.array(row["weights"])
+    assert_allclose(by_row[n_train:], scores, rtol=1e-5, atol=1e-5)
     assert_allclose(row["norm"], np.linalg.norm(model.coef_), rtol=1e-6)
     # a kernel model is scored from its row alone
     dual = row_of(rows, user, "dual")
@@ -271,7 +275,10 @@ def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
         dual["intercept"] + FEATURES.offset[items[n_train:]] + X[n_train:] @ dual["weights"]
         + kernel @ np.array(dual["dual"])
     )  # fmt: skip
-    assert_allclose(dual["test_scores"], rebuilt, rtol=1e-4)
+    learner = MPRank(kernel="rbf", gamma=0.3)
+    learner.fit(X[:n_train], y[:n_train], offset=offset[:n_train])
+    said = learner.decision_function(X[n_train:], offset=offset[n_train:])
+    assert_allclose(rebuilt, said, rtol=1e-4)
     assert_allclose(dual["weights"], expected, rtol=1e-5)
     # who has too few ratings falls back to what is expected; the baseline is the item alone
     cold = row_of(rows, 1, "linear")
@@ -291,7 +298,7 @@ def test_who_did_not_converge_says_so(learner: str) -> None:
     row = row_of(rows, 3, "hasty")
     assert (row["status"], row["reason"]) == ("approximated", "not_converged")
     assert "after 2 rounds" in row["detail"]
-    assert row["test_scores"] is not None
+    assert row["dual"] is not None
     row = row_of(rows, 3, "patient")
     assert (row["status"], row["reason"], row["detail"]) == ("learned", None, None)
 
@@ -302,10 +309,10 @@ def test_the_fallback_of_a_learner_of_ranks_has_ranks() -> None:
     (out,) = learn_batches(iter([batch(USERS[:1])]), job, lambda files: FEATURES)
     (row,) = out.to_pylist()
     assert (row["status"], row["on_rating_scale"]) == ("fallback", False)
-    nearest = [min(SCALE.levels, key=lambda level: abs(level - s)) for s in row["test_scores"]]
-    assert row["test_ranks"] == [SCALE.levels.index(level) + 1 for level in nearest]
-    assert row["test_ranks"] == [1 + sum(s >= t for t in row["thresholds"])
-                                 for s in row["test_scores"]]  # fmt: skip
+    scores = row["intercept"] + FEATURES.offset
+    nearest = [min(SCALE.levels, key=lambda level: abs(level - s)) for s in scores]
+    by_thresholds = [1 + sum(s >= t for t in row["thresholds"]) for s in scores]
+    assert by_thresholds == [SCALE.levels.index(level) + 1 for level in nearest]
 
 
 def test_too_many_ratings_for_a_kernel_are_approximated_and_say_so() -> None:

@@ -21,21 +21,25 @@ from spark_rank.metrics import (
 )
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import MODELS
+from spark_rank.users.evaluating import with_curves
 from spark_rank.users.generalization import BoundFacts
 from spark_rank.users.measuring import (
+    MEASURED,
     METRIC_NAMES,
     ROC_GRID,
-    SCORED,
     Measures,
+    Predictions,
     measured,
 )
 from spark_rank.users.rank_scale import RankScale
-from spark_rank.users.roc_sums import RocSums, roc_table
+from spark_rank.users.roc_sums import roc_table, summed_curves
 from spark_rank.users.user_groups import UserGroups
 
 FACTS = BoundFacts({}, 1.0, 4.0, 0.0, 1.0, 0.05)
 MEASURES = Measures(3, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS, UserGroups(3, (20,)))
-SCHEMA = arrow_schema(tuple(c for name in SCORED for c in MODELS.columns if c.name == name))
+NAMES = (*MEASURED, "hyperparameters", "kernel", "gamma", "offset_weight", "on_rating_scale")
+SCHEMA = arrow_schema(tuple(c for name in NAMES for c in MODELS.columns if c.name == name))
+LIST = pa.list_(pa.float32())
 
 
 def model(
@@ -43,8 +47,18 @@ def model(
 ) -> dict[str, Any]:
     return {"user_id": user, "learner": "x", "n_train": 4,
             "n_test": len(ratings), "status": "learned" if scores is not None else "failed",
-            "on_rating_scale": True, "test_ratings": ratings, "test_scores": scores,
+            "on_rating_scale": True, "ratings": ratings, "scores": scores,
             **more}  # fmt: skip
+
+
+def measure(rows: list[dict[str, Any]]) -> tuple[pa.RecordBatch, Any]:
+    """Measure model rows that have `ratings` and `scores` beside the columns of models."""
+    found = Predictions(
+        pa.array([row["ratings"] for row in rows], LIST),
+        pa.array([row["scores"] for row in rows], LIST),
+        pa.nulls(len(rows), pa.list_(pa.int32())),
+    )
+    return measured(pa.RecordBatch.from_pylist(rows, SCHEMA), found, MEASURES)
 
 
 ROWS = [
@@ -58,9 +72,7 @@ ROWS = [
 
 @pytest.mark.parametrize("cuts", [[0, 5], [0, 1, 5], [0, 1, 2, 3, 4, 5]])
 def test_each_row_gets_the_metrics_of_its_own_scores(cuts: list[int]) -> None:
-    whole = pa.RecordBatch.from_pylist(ROWS, SCHEMA)
-    batches = [whole.slice(a, b - a) for a, b in pairwise(cuts)]
-    made = [row for batch in batches for row in measured(batch, MEASURES)[0].to_pylist()]
+    made = [row for a, b in pairwise(cuts) for row in measure(ROWS[a:b])[0].to_pylist()]
     a, b, c, d, e = made
     assert a["msd"] == mean_squared_difference([2.0, 1.0, 3.0], [1.0, 2.0, 5.0])
     assert a["misranking"] == pairwise_misranking([2.0, 1.0, 3.0], [1.0, 2.0, 5.0])
@@ -87,25 +99,22 @@ def test_roc_sums_are_those_of_all_users_together() -> None:
         scores = ratings + rng.normal(0, 2, len(ratings))
         failed = user % 9 == 0
         rows.append(model(str(user), ratings.tolist(), None if failed else scores.tolist()))
-    whole = pa.RecordBatch.from_pylist(rows, SCHEMA)
     tables = []
     for size in (40, 7):
         parts = []
         for start in range(0, 40, 2 * size):  # tasks with two batches
-            sums = RocSums()
-            for batch in (whole.slice(start, size), whole.slice(start + size, size)):
-                if batch.num_rows:
-                    sums.add(*measured(batch, MEASURES))
-            parts += sums.rows()
+            two = (rows[start : start + size], rows[start + size : start + 2 * size])
+            batches = [with_curves(*measure(part)) for part in two if part]
+            parts += summed_curves(iter(batches))
         tables.append(roc_table(pa.Table.from_batches(parts), MEASURES.groups))
     assert tables[0].equals(tables[1])
     own = tables[0].filter(pc.equal(tables[0]["user_group"], "all"))
     assert own["false_positive_rate"].to_pylist() == ROC_GRID.tolist()
     curve, users = own["true_positive_rate"].to_pylist(), own["users"][0].as_py()
-    both = [r for r in rows if r["test_scores"] and 0 < sum(y >= 4 for y in r["test_ratings"])
-            < len(r["test_ratings"])]  # fmt: skip
+    both = [r for r in rows if r["scores"] and 0 < sum(y >= 4 for y in r["ratings"])
+            < len(r["ratings"])]  # fmt: skip
     assert users == len(both)
     assert curve[-1] == 1.0
     assert (np.diff(curve) >= 0.0).all()
-    areas = [roc_auc_score(np.array(r["test_ratings"]) >= 4, r["test_scores"]) for r in both]
+    areas = [roc_auc_score(np.array(r["ratings"]) >= 4, r["scores"]) for r in both]
     assert_allclose(np.trapezoid(curve, ROC_GRID), np.mean(areas), atol=0.05)

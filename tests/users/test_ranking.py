@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.metrics import pairwise_misranking
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS
-from spark_rank.users.bucket_pieces import PIECES, model_pieces
-from spark_rank.users.ranking import RankJob, rank_pieces, user_keys
+from spark_rank.users.held_out import in_order
+from spark_rank.users.ranking import MODEL_COLUMNS, RankJob, rank_bucket, user_keys
 
 NO_FILE = MappedFile("none", "")
 FILES = FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE)
@@ -25,20 +22,14 @@ Row = dict[str, Any]
 
 
 def open_features(files: FeatureFiles) -> ItemFeatures:
-    return ItemFeatures(
-        np.ones((10, 1), np.float32), np.zeros(10), np.empty((0, 0), np.float32), IDS
-    )
+    """Return features that let an item's own weight be its score."""
+    nothing = np.empty((0, 10), np.float32)
+    return ItemFeatures(np.eye(10, dtype=np.float32), np.zeros(10), nothing, IDS)
 
 
 def job(preference: str = "scores", method: str = "quicksort", top: int | None = None,
         learners: tuple[str, ...] = ("one",)) -> RankJob:  # fmt: skip
     return RankJob(learners, preference, method, top, 3, FILES)
-
-
-def as_file(rows: Sequence[Row], columns: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(list(rows), arrow_schema(columns)), sink)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 def user(name: str, items: list[int], ratings: list[float], n_train: int = 1) -> Row:
@@ -47,17 +38,23 @@ def user(name: str, items: list[int], ratings: list[float], n_train: int = 1) ->
             "n_train": n_train}  # fmt: skip
 
 
-def scored(name: str, scores: list[float] | None, learner: str = "one", **more: Any) -> Row:
-    return {"user_id": name, "learner": learner, "bucket": 0, "test_scores": scores, **more}
+def scored(name: str, scores: dict[int, float] | None, learner: str = "one", **more: Any) -> Row:
+    """Return a model that gives every item its score, 0 where none is named."""
+    weights = None if scores is None else [scores.get(item, 0.0) for item in range(10)]
+    return {"user_id": name, "learner": learner, "bucket": 0, "weights": weights,
+            "status": "failed" if scores is None else "learned", **more}  # fmt: skip
 
 
-def rank(blocks: list[Row], models: list[Row], how: RankJob, size: int = 100) -> list[Row]:
-    contents = pa.array([as_file(models, ENSEMBLE_MODELS.columns)], pa.binary())
-    pieces = model_pieces(iter([pa.record_batch({"content": contents})]), how.selection((0,)))
-    file = {"bucket": 0, "path": "a", "content": as_file(blocks, BLOCKS.columns)}
-    parts = [*pieces, pa.RecordBatch.from_pylist([file], arrow_schema(PIECES))]
-    return [row for out in rank_pieces(iter(parts), how, size, open_features)
-            for row in out.to_pylist()]  # fmt: skip
+def rank(
+    blocks: list[Row], models: list[Row], how: RankJob, opened: Any = open_features
+) -> list[Row]:
+    numbered = [{**block, "user": number, "bucket": 0} for number, block in enumerate(blocks)]
+    tables = [
+        pa.Table.from_pylist(rows, arrow_schema(contract.columns))
+        for rows, contract in ((numbered, BLOCKS), (models, ENSEMBLE_MODELS))
+    ]
+    made = rank_bucket(tables[0], tables[1].select(MODEL_COLUMNS), how, opened)
+    return [row for out in made for row in out.to_pylist()]
 
 
 USERS = [
@@ -68,18 +65,21 @@ USERS = [
     user("failed", [5, 6], [2.0, 1.0]),
 ]
 MODELS = [
-    scored("c", [0.0]),
-    scored("a", [0.1, 0.9, 0.3, 0.2]),
-    scored("a", [0.9, 0.1, 0.2, 0.3], "two"),
-    scored("b", []),
+    scored("c", {5: 0.0}),
+    scored("a", {4: 0.1, 2: 0.9, 9: 0.3, 0: 0.2}),
+    scored("a", {4: 0.9, 2: 0.1, 9: 0.2, 0: 0.3}, "two"),
+    scored("b", {}),
     scored("failed", None),
 ]
 
 
 @pytest.mark.parametrize("method", ["quicksort", "degree"])
 @pytest.mark.parametrize("size", [1, 100])
-def test_scores_without_ties_give_the_order_of_the_scores(method: str, size: int) -> None:
-    a, b, c = rank(USERS, MODELS, job(method=method), size)
+def test_scores_without_ties_give_the_order_of_the_scores(
+    method: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_order, "__defaults__", (size,))
+    a, b, c = rank(USERS, MODELS, job(method=method))
     assert [row["user_id"] for row in (a, b, c)] == ["a", "b", "c"], "in the order of the blocks"
     assert a["items"] == ["i2", "i9", "i0", "i4"]
     assert (a["preference_loss"], a["ranking_loss"], a["n_items"]) == (0.0, 0.0, 4)
@@ -102,12 +102,13 @@ def test_another_learner_and_users_that_not_all_have_scored() -> None:
     assert (both["user_id"], both["items"]) == ("a", ["i4", "i2", "i9", "i0"])
 
 
-def test_batches_change_nothing() -> None:
+def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [str(n) for n in range(20)]
     blocks = [user(name, [4, 2, 9, 0], [1.0, 5.0, 3.0, 2.0]) for name in names]
-    tied = [scored(name, [0.5] * 4) for name in names]
+    tied = [scored(name, dict.fromkeys(range(10), 0.5)) for name in names]
     whole = rank(blocks, tied, job())
-    assert whole == rank(blocks, tied[::-1], job(), 3)
+    monkeypatch.setattr(in_order, "__defaults__", (3,))
+    assert whole == rank(blocks, tied[::-1], job())
     assert len({tuple(row["items"]) for row in whole}) > 5  # ties are drawn, user by user
 
 
@@ -119,9 +120,9 @@ def test_votes_may_go_in_a_circle() -> None:
         scored(name, scores, label)
         for name in names
         for label, scores in (
-            ("x", [3.0, 2.0, 1.0]),
-            ("y", [1.0, 3.0, 2.0]),
-            ("z", [2.0, 1.0, 3.0]),
+            ("x", {0: 3.0, 1: 2.0, 2: 1.0}),
+            ("y", {0: 1.0, 1: 3.0, 2: 2.0}),
+            ("z", {0: 2.0, 1: 1.0, 2: 3.0}),
         )
     ]
     found = rank(blocks, models, job("votes", learners=("x", "y", "z")))
@@ -142,37 +143,26 @@ def test_members_vote_and_without_members_the_model_decides() -> None:
                "hyperparameters": "{}", "kernel": "linear", "offset_weight": 0.0,
                "intercept": 0.0, "thresholds": [0.5]}  # fmt: skip
     blocks = [user("x", [4, 7, 2], [3.0, 2.0, 1.0]), user("y", [4, 7, 2], [3.0, 2.0, 1.0])]
-    models = [scored("x", [0.0, 0.0, 0.0], **members), scored("y", [0.3, 0.2, 0.1])]
-    how = job("members", "degree")
-    contents = pa.array([as_file(models, ENSEMBLE_MODELS.columns)], pa.binary())
-    pieces = model_pieces(iter([pa.record_batch({"content": contents})]), how.selection((0,)))
-    file = {"bucket": 0, "path": "a", "content": as_file(blocks, BLOCKS.columns)}
-    parts = [*pieces, pa.RecordBatch.from_pylist([file], arrow_schema(PIECES))]
-    (found,) = rank_pieces(iter(parts), how, 100, opened)
-    x, y = found.to_pylist()
+    voting = {**scored("x", {}), **members, "weights": [0.0]}
+    alone = {**scored("y", {}), "weights": [0.1], "offset_weight": 0.0, "intercept": 0.0}
+    x, y = rank(blocks, [voting, alone], job("members", "degree"), opened)
     assert x["items"] == ["i7", "i4", "i2"]
     # i7 over i4 is wrong: two of three say so; of i4 and i7 over i2 one of three does not
     assert x["preference_loss"] == pytest.approx((2 / 3 + 1 / 3 + 1 / 3) / 3)
-    assert y["items"] == ["i4", "i7", "i2"]
+    assert y["items"] == ["i7", "i4", "i2"]
 
 
 def test_the_loss_of_a_ranking_without_ties_is_its_misranking() -> None:
     rng = np.random.default_rng(5)
     ratings, scores = rng.permutation(9).astype(float), rng.normal(size=9).astype(np.float32)
-    (row,) = rank([user("a", [*range(9)], ratings.tolist())], [scored("a", scores.tolist())], job())
+    model = scored("a", dict(enumerate(scores.tolist())))
+    (row,) = rank([user("a", [*range(9)], ratings.tolist())], [model], job())
     assert row["ranking_loss"] == pytest.approx(pairwise_misranking(scores, ratings))
     assert row["preference_loss"] == pytest.approx(row["ranking_loss"])
 
 
-def test_scores_that_are_not_of_the_held_out_items_are_refused() -> None:
-    with pytest.raises(ContractError, match="one has not as many held-out scores"):
-        rank(USERS, [scored("a", [0.1])], job())
-
-
-def test_a_score_that_is_no_number_has_no_place() -> None:
-    models = [scored("a", [0.1, float("nan"), 0.3, 0.2])]
-    with pytest.raises(ContractError, match="one: a score is not a finite number"):
-        rank(USERS, models, job())
+def test_a_model_with_a_score_that_is_no_number_has_no_ranking() -> None:
+    assert rank(USERS, [scored("a", {2: float("nan")})], job()) == []
 
 
 def test_draws_depend_on_seed_and_user() -> None:

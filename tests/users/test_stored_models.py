@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,24 +31,27 @@ from tests.users.learned_rows import (
     USERS,
     WITH_PRIOR,
     D,
+    Own,
     ident,
     learn,
+    own_predictions,
 )
 
 
-def check(rows: pa.RecordBatch, features: ItemFeatures) -> None:
-    """Hold read-back models against the scores and ranks that the learners gave."""
-    for number, (row, (_, items, _, n_train)) in enumerate(
-        zip(rows.to_pylist(), USERS, strict=True)
+def check(rows: pa.RecordBatch, features: ItemFeatures, own: Sequence[Own | None]) -> None:
+    """Hold read-back models against the scores and ranks that the learners give."""
+    for number, (row, said, (_, items, _, n_train)) in enumerate(
+        zip(rows.to_pylist(), own, USERS, strict=True)
     ):
+        assert said is not None
         assert row["status"] != "failed", row["detail"]
         model = stored_model(rows, number, features.item_ids)
         scores = model.scores(features, np.array(items))
-        assert_allclose(scores[n_train:], row["test_scores"], rtol=2e-5, atol=2e-5)
-        if row["test_ranks"] is not None:
+        assert_allclose(scores[n_train:], said.scores, rtol=2e-5, atol=2e-5)
+        if said.ranks is not None:
             assert has_ranks(rows)[number]
             ranks = rank_rule(rows, number).ranks(scores)
-            assert ranks[n_train:].tolist() == row["test_ranks"]
+            assert ranks[n_train:].tolist() == said.ranks
         else:
             assert not has_ranks(rows)[number]
 
@@ -55,21 +59,23 @@ def check(rows: pa.RecordBatch, features: ItemFeatures) -> None:
 @pytest.mark.parametrize("spec", SPECS, ids=ident)
 @pytest.mark.parametrize("features", [FEATURES, WITH_PRIOR], ids=["plain", "prior"])
 def test_a_row_scores_as_the_learner_that_it_was(spec: LearnerSpec, features: ItemFeatures) -> None:
-    check(learn(spec, features), features)
+    check(learn(spec, features), features, own_predictions(spec, features))
 
 
 @pytest.mark.parametrize("learner", ["mprank", "rankboost", "prank", "multiclass_perceptron"])
 def test_a_users_own_column_is_read_as_nothing(learner: str) -> None:
-    rows = learn(LearnerSpec("it", learner, True), panel={0: 1, 2: 2})
+    spec, panel = LearnerSpec("it", learner, True), {0: 1, 2: 2}
+    rows = learn(spec, panel=panel)
     assert rows.column("excluded_feature").to_pylist() == [1, None, 2]
-    check(rows, FEATURES)
+    check(rows, FEATURES, own_predictions(spec, panel=panel))
 
 
 def test_landmarks_are_a_model_like_any_other() -> None:
     spec = LearnerSpec("it", "mprank", True, {"kernel": "rbf", "gamma": 0.4})
-    rows = learn(spec, limits=replace(LIMITS, max_kernel_ratings=6))
+    limits = replace(LIMITS, max_kernel_ratings=6)
+    rows = learn(spec, limits=limits)
     assert rows.column("status").to_pylist()[0] == "approximated"
-    check(rows, FEATURES)
+    check(rows, FEATURES, own_predictions(spec, limits=limits))
 
 
 def value(kernel: str, gamma: float | None, settings: dict[str, Any], a: Any, b: Any) -> float:
@@ -188,9 +194,10 @@ def test_a_users_reviewers_are_that_users_features(params: dict[str, Any]) -> No
     empty = np.empty((0, 0), np.float32)
     features = ItemFeatures(np.empty((N_ITEMS, 0), np.float32), FEATURES.offset, empty,
                             FEATURES.item_ids, pool)  # fmt: skip
-    rows = learn(LearnerSpec("it", "mprank", True, params), features)
+    spec = LearnerSpec("it", "mprank", True, params)
+    rows = learn(spec, features)
     chosen = [features.reviewers(user, f"user {user}") for user, *_ in USERS]
     place = rows.schema.get_field_index("reviewers")
     rows = rows.set_column(place, "reviewers", pa.array(chosen, pa.list_(pa.int32())))
     assert not linear_rows(rows)[0]
-    check(rows, features)
+    check(rows, features, own_predictions(spec, features))

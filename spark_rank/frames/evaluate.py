@@ -1,0 +1,44 @@
+"""How good models are on held-out ratings: a row per user and learner, and ROC curves."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_rank.frames.buckets import with_models
+from spark_rank.session.workers import by_workers
+from spark_rank.tables.contract import ddl
+from spark_rank.tables.contracts import METRICS
+from spark_rank.users.evaluating import (
+    CURVE,
+    MEASURED_SCHEMA,
+    MODEL_COLUMNS,
+    EvaluateJob,
+    evaluate_bucket,
+)
+from spark_rank.users.held_out import BLOCK_COLUMNS
+from spark_rank.users.roc_sums import ROC_SUM_COLUMNS, roc_table, summed_curves
+from spark_rank.users.user_groups import UserGroups
+
+
+def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int) -> DataFrame:
+    """Return the rows of the table `metrics`, and the user's ROC curve in a column `curve`.
+
+    `blocks` and `models` have the columns of the tables of these names, and the same buckets.
+    """
+    return with_models(
+        blocks.select(*BLOCK_COLUMNS),
+        models.select(*MODEL_COLUMNS),
+        partial(evaluate_bucket, job=job),
+        MEASURED_SCHEMA,
+        f"{ddl(METRICS.columns)}, {CURVE} array<float>",
+        tasks,
+    )
+
+
+def roc(measured: DataFrame, groups: UserGroups) -> pa.Table:
+    """Return the mean ROC curve of every learner and group of users, from what `evaluate` made."""
+    columns = measured.select("learner", "user_group", CURVE)
+    return roc_table(by_workers(columns, summed_curves, ddl(ROC_SUM_COLUMNS)).toArrow(), groups)

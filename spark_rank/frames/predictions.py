@@ -1,0 +1,33 @@
+"""Held-out ratings beside the models' scores, a row per user, learner and item."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from spark_rank.frames.buckets import with_models
+from spark_rank.tables.contract import ddl
+from spark_rank.tables.contracts import PREDICTIONS
+from spark_rank.users.evaluating import (
+    MODEL_COLUMNS,
+    PREDICTION_SCHEMA,
+    PredictJob,
+    predict_bucket,
+)
+from spark_rank.users.held_out import BLOCK_COLUMNS
+
+
+def predictions(blocks: DataFrame, models: DataFrame, job: PredictJob, tasks: int) -> DataFrame:
+    """Return the rows of the table `predictions`.
+
+    `blocks` and `models` have the columns of the tables of these names, and the same buckets.
+    """
+    return with_models(
+        blocks.select(*BLOCK_COLUMNS),
+        models.select(*MODEL_COLUMNS),
+        partial(predict_bucket, job=job),
+        PREDICTION_SCHEMA,
+        ddl(PREDICTIONS.columns),
+        tasks,
+    )

@@ -1,0 +1,35 @@
+"""Every user's best and worst unseen items, by the scores of one learner."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.frames.buckets import with_models
+from spark_rank.tables.contract import arrow_schema, ddl
+from spark_rank.tables.contracts import RECOMMENDATIONS
+from spark_rank.users.joining import MODELS_SCHEMA, Asked
+from spark_rank.users.recommending import RecommendJob, Shared, recommend_bucket
+
+_BLOCK_COLUMNS = ("user", "user_id", "items", "bucket")
+# users whose scores of all items are held at once
+_USERS_AT_ONCE = 1024
+
+
+def recommend(
+    blocks: DataFrame, models: DataFrame, asked: Asked, job: RecommendJob, facts: Shared, tasks: int
+) -> DataFrame:
+    """Return the rows of the table `recommendations`.
+
+    `blocks` and `models` have the columns of the tables of these names, and the same buckets.
+    """
+    return with_models(
+        blocks.select(*_BLOCK_COLUMNS),
+        models.where(F.col("learner").isin(*asked.learners)).select(*MODELS_SCHEMA.names, "bucket"),
+        partial(recommend_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
+        arrow_schema(RECOMMENDATIONS.columns),
+        ddl(RECOMMENDATIONS.columns),
+        tasks,
+    )

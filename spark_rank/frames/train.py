@@ -1,0 +1,21 @@
+"""One model per user and learner."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from spark_rank.session.workers import by_workers
+from spark_rank.tables.contract import ddl
+from spark_rank.tables.contracts import MODELS
+from spark_rank.users.learning import LearnJob, learn_batches
+
+# what is read of a block
+BLOCK_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
+
+
+def train(blocks: DataFrame, job: LearnJob) -> DataFrame:
+    """Return the rows of the table `models`, learned from the training parts of `blocks`."""
+    learn = partial(learn_batches, job=job)
+    return by_workers(blocks.select(*BLOCK_COLUMNS), learn, ddl(MODELS.columns))

@@ -1,0 +1,129 @@
+"""What one task does with a bucket in `evaluate`: held-out scores, and how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
+from spark_rank.tables.contract import arrow_schema
+from spark_rank.tables.contracts import PREDICTIONS
+from spark_rank.users.batches import ragged
+from spark_rank.users.held_out import HeldOut, held_out, in_order, predictions
+from spark_rank.users.measuring import MEASURED, METRIC_SCHEMA, Measures, Predictions, measured
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.stored_models import SCORING_COLUMNS
+
+# what is read of the models
+MODEL_COLUMNS = (*MEASURED, *SCORING_COLUMNS, "bucket")
+CURVE = "curve"
+# metric rows, and beside them the user's ROC curve on the grid
+MEASURED_SCHEMA = METRIC_SCHEMA.append(pa.field(CURVE, pa.list_(pa.float32())))
+PREDICTION_SCHEMA = arrow_schema(PREDICTIONS.columns)
+
+OpenFeatures = Callable[[FeatureFiles], ItemFeatures]
+
+
+@dataclass(frozen=True)
+class EvaluateJob:
+    """What a task needs to know: the feature files, and what the metrics depend on."""
+
+    files: FeatureFiles
+    measures: Measures
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """What a task needs to know: the feature files, and the scale of ranks."""
+
+    files: FeatureFiles
+    scale: RankScale | None
+
+
+def evaluate_bucket(
+    blocks: pa.Table,
+    models: pa.Table,
+    job: EvaluateJob,
+    open_features: OpenFeatures = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Yield metric rows with curves: users in the order of their numbers, learner by learner."""
+    features = open_features(job.files)
+    for rows, users in _models_and_users(blocks, models):
+        found = predictions(rows, users, features, job.measures.scale)
+        yield with_curves(*measured(rows, found, job.measures))
+
+
+def predict_bucket(
+    blocks: pa.Table,
+    models: pa.Table,
+    job: PredictJob,
+    open_features: OpenFeatures = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Yield a row per model and held-out item."""
+    features = open_features(job.files)
+    for rows, users in _models_and_users(blocks, models):
+        found = predictions(rows, users, features, job.scale)
+        yield _prediction_rows(rows, users, found, features.item_ids, job.scale)
+
+
+def _models_and_users(
+    blocks: pa.Table, models: pa.Table
+) -> Iterator[tuple[pa.RecordBatch, HeldOut]]:
+    """Yield models of one learner, and what is held out of their users in the same order."""
+    by_learner = [
+        models.filter(pc.equal(models.column("learner"), label)).combine_chunks()
+        for label in sorted(pc.unique(models.column("learner")).to_pylist())
+    ]
+    for batch in in_order(blocks):
+        own = held_out(batch)
+        for table in by_learner:
+            places = pc.index_in(own.users, table.column("user_id"))
+            there = np.flatnonzero(places.is_valid())
+            if len(there):
+                rows = table.take(places.drop_null()).combine_chunks().to_batches()[0]
+                yield rows, own.of(there)
+
+
+def with_curves(rows: pa.RecordBatch, curves: NDArray[np.float32]) -> pa.RecordBatch:
+    """Put the curves beside the metric rows; a user without one has null."""
+    width = curves.shape[1]
+    missing = pa.array(np.isnan(curves[:, 0]))
+    ends = pa.array(np.arange(0, (len(rows) + 1) * width, width, dtype=np.int32))
+    column = pa.ListArray.from_arrays(ends, pa.array(curves.ravel()), mask=missing)
+    return pa.RecordBatch.from_arrays([*rows.columns, column], schema=MEASURED_SCHEMA)
+
+
+def _prediction_rows(
+    models: pa.RecordBatch,
+    users: HeldOut,
+    found: Predictions,
+    item_ids: pa.StringArray,
+    scale: RankScale | None,
+) -> pa.RecordBatch:
+    sizes = np.diff(users.ends)
+    own = np.repeat(np.arange(len(models)), sizes)
+    scored = np.repeat(np.asarray(found.scores.is_valid()), sizes)
+    ranked = np.repeat(np.asarray(found.ranks.is_valid()), sizes)
+    scores, ranks = np.full((2, len(own)), np.nan)
+    scores[scored], ranks[ranked] = ragged(found.scores)[0], ragged(found.ranks)[0]
+    on_scale = models.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
+    ratings = np.where(on_scale.astype(bool)[own], scores, np.nan)
+    if scale is not None and ranked.any():
+        ratings[ranked] = scale.ratings(ranks[ranked].astype(np.int64))
+    by_model = pa.array(own)
+    columns = {
+        "user_id": models.column("user_id").take(by_model),
+        "learner": models.column("learner").take(by_model),
+        "item_id": item_ids.take(pa.array(users.items)),
+        "rating": users.ratings,
+        "score": pa.array(scores, from_pandas=True),
+        "predicted_rank": pa.array(ranks, from_pandas=True).cast(pa.int32()),
+        "predicted_rating": pa.array(ratings, from_pandas=True),
+        "bucket": models.column("bucket").take(by_model),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=PREDICTION_SCHEMA)
