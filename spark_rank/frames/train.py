@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pyspark.sql import DataFrame
 
+from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import MODELS
@@ -17,5 +16,5 @@ BLOCK_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 
 def train(blocks: DataFrame, job: LearnJob) -> DataFrame:
     """Return the rows of the table `models`, learned from the training parts of `blocks`."""
-    learn = partial(learn_batches, job=job)
+    learn = isolated_when_retried(learn_batches, job)
     return by_workers(blocks.select(*BLOCK_COLUMNS), learn, ddl(MODELS.columns))

@@ -16,7 +16,7 @@ from spark_rank.learners import OAP
 from spark_rank.learners.base import FloatArray
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, Trial
 from spark_rank.sequences.files import Supports
-from spark_rank.users.landmarks import landmark_places
+from spark_rank.sequences.landmarks import landmark_places
 from spark_rank.users.model_rows import linear_rule, member_rules
 
 Row = dict[str, Any]

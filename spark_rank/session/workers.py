@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 # more than any task leaves behind, and less than this package's modules are
@@ -27,6 +28,12 @@ def at_work(batches: Iterator[pa.RecordBatch], work: Work) -> Iterator[pa.Record
     end_quietly()
     yield from work(batches)
     settle()
+
+
+def is_retried() -> bool:
+    """Tell whether this worker does a task again that has failed before."""
+    task = TaskContext.get()
+    return task is not None and task.attemptNumber() > 0
 
 
 def end_quietly() -> None:

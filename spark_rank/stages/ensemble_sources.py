@@ -25,6 +25,7 @@ from spark_rank.sequences.files import (
     sequence_facts,
     write_sequence,
 )
+from spark_rank.sequences.landmarks import landmark_features
 from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.training import learn_job
@@ -33,7 +34,6 @@ from spark_rank.tables.contracts import BLOCKS
 from spark_rank.users.ensemble_learning import BLOCK
 from spark_rank.users.ensembles import problem_number
 from spark_rank.users.fitting import with_offset
-from spark_rank.users.landmarks import landmark_features
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.prior_scores import Known, known_before
 from spark_rank.users.problems import Problem, problems

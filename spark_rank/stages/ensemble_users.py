@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
+from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.session import runtime_setting
 from spark_rank.session.workers import by_workers
@@ -71,7 +72,7 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
 def ensemble_models(blocks: DataFrame, job: LearnJob, groups: int, tasks: int) -> DataFrame:
     """Return rows of `ensemble_models`, the same whatever the number of groups and tasks."""
     if groups == 1:
-        return by_workers(blocks, partial(ensemble_batches, job=job), _MODELS_DDL)
+        return by_workers(blocks, isolated_when_retried(ensemble_batches, job), _MODELS_DDL)
     # every group reads the blocks anew: they are small, and need not be shuffled
     parts = [
         by_workers(

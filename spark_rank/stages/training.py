@@ -67,7 +67,6 @@ def learn_job(
         )
     return LearnJob(
         files, tuple(specs), panel, settings.min_ratings, settings.margin, limits,
-        all_ratings=run.all_ratings,
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from spark_rank.config import Config
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
+from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.frames.train import BLOCK_COLUMNS
 from spark_rank.learners.errors import LearnerError
 from spark_rank.session.crashes import again_with_care
@@ -120,7 +120,7 @@ def _sample_errors(config: Config, spark: SparkSession, run: Run, job: LearnJob)
     sample = sample.repartition(spark.sparkContext.defaultParallelism * 4, "user")
 
     def errors(care: bool) -> pa.Table:
-        work = partial(error_batches, job=replace(honest, isolated=care))
+        work = isolated_when_retried(error_batches, replace(honest, isolated=care))
         return by_workers(sample, work, ERRORS_DDL).toArrow()
 
     return again_with_care(errors, "tune", "the sample")

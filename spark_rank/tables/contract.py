@@ -6,13 +6,15 @@ They are checked on write and on read; a table that drifted from its contract is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
 
 from spark_rank.errors import ContractError
+
+if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.types import StructType
 
 VERSION_COLUMN = "schema_version"
 
@@ -47,6 +49,8 @@ class Contract:
 
     def schema(self) -> StructType:
         """Return the Spark schema, with each column's meaning as its comment."""
+        from pyspark.sql.types import DataType, StructField, StructType
+
         fields = [
             StructField(c.name, DataType.fromDDL(c.type), True, {"comment": c.doc})
             for c in self.columns
@@ -56,6 +60,8 @@ class Contract:
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """Return `frame` with exactly the contract's columns, stamped and documented."""
+        from pyspark.sql import functions as F
+
         stamped = frame.withColumn(VERSION_COLUMN, F.lit(self.version))
         self.check(stamped)
         documented = [

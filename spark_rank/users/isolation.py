@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 from spark_rank.users.specs import LearnerSpec
 from spark_rank.wording import count_of
@@ -80,12 +79,6 @@ class _Piece:
 
     def users(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.slice(self.first, self.last - self.first)
-
-
-def is_asked_for(careful: bool) -> bool:
-    """Tell whether users are to be isolated: somebody says so, or the task has failed before."""
-    task = TaskContext.get()
-    return careful or (task is not None and task.attemptNumber() > 0)
 
 
 def learn_isolated(

@@ -34,7 +34,6 @@ from spark_rank.users.isolation import (
     OUT_OF_MEMORY,
     Learn,
     Loss,
-    is_asked_for,
     learn_isolated,
 )
 from spark_rank.users.model_batches import MODEL_SCHEMA, ModelBatches
@@ -45,7 +44,6 @@ from spark_rank.users.problems import (
     ProblemGroup,
     Users,
     problem_groups,
-    with_all_ratings,
 )
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.selection import best_candidate
@@ -68,8 +66,7 @@ _logged: set[tuple[str, str]] = set()
 class LearnJob:
     """What a worker needs to know: feature files, learners, panel members, limits.
 
-    With `isolated`, users who may end the interpreter are learned in processes of their own; with
-    `all_ratings`, nothing is held out.
+    With `isolated`, users who may end the interpreter are learned in processes of their own.
     """
 
     files: FeatureFiles
@@ -79,7 +76,6 @@ class LearnJob:
     margin: float
     limits: Limits
     isolated: bool = False
-    all_ratings: bool = False
 
 
 def learn_batches(
@@ -108,10 +104,8 @@ def learn_users(
     `schema` has the columns of `models`.
     """
     give_up = partial(_given_up, job=job, schema=schema)
-    isolated = is_asked_for(job.isolated)
-    for blocks in batches:
-        batch = with_all_ratings(blocks) if job.all_ratings else blocks
-        if isolated:
+    for batch in batches:
+        if job.isolated:
             made = learn_isolated(batch, job.specs, learn, give_up)
         else:
             made = iter([learn(batch, job.specs)])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_rank.features.expected import expected_scores
@@ -83,14 +82,6 @@ class Users:
                 self.ends[row : row + 2] - self.ends[row], self.n_train[row : row + 1],
                 self.items[own], self.ratings[own],
             )  # fmt: skip
-
-
-def with_all_ratings(blocks: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the blocks with every rating in the training part."""
-    place = blocks.schema.get_field_index("n_train")
-    field = blocks.schema.field(place)
-    sizes = pc.list_value_length(blocks.column("items")).cast(field.type)
-    return blocks.set_column(place, field, sizes)
 
 
 @dataclass(frozen=True)

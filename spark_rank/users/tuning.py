@@ -22,7 +22,7 @@ from spark_rank.tables.contract import Column, arrow_schema, ddl
 from spark_rank.users.batches import build_batch
 from spark_rank.users.choice_prior import ChoicePrior, mean_and_error, measured_prior
 from spark_rank.users.fitting import Limits, Sample
-from spark_rank.users.isolation import Loss, is_asked_for, learn_isolated
+from spark_rank.users.isolation import Loss, learn_isolated
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.prior_scores import known_before
 from spark_rank.users.problems import Problem, problems
@@ -65,9 +65,8 @@ def error_batches(
         rows = [row for problem in found for row in _error_rows(problem, specs, job.limits)]
         return build_batch(rows, _ERROR_SCHEMA)
 
-    isolated = is_asked_for(job.isolated)
     for batch in batches:
-        if isolated:
+        if job.isolated:
             yield from learn_isolated(batch, job.specs, errors, _given_up)
         else:
             yield errors(batch, job.specs)

@@ -17,10 +17,10 @@ from spark_rank.learners.kernels import Kernel
 from spark_rank.metrics import pairwise_misranking
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, SequenceUser, Trial, View
 from spark_rank.sequences.files import Examples, SequenceFiles, Supports, TrialPart
+from spark_rank.sequences.landmarks import landmark_features
 from spark_rank.sequences.learning import Work, sequence_parts, sequence_results
 from spark_rank.users.ensembles import EnsembleSpec, problem_number
 from spark_rank.users.fitting import with_offset
-from spark_rank.users.landmarks import landmark_features
 from spark_rank.users.prior_scores import Known, known_before
 from spark_rank.users.problems import Problem, problems
 from spark_rank.users.stored_models import rank_rule, stored_model

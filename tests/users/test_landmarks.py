@@ -12,8 +12,9 @@ from spark_rank.learners import MPRank, PRank
 from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernels import Kernel
 from spark_rank.sequences.files import TrialPart
+from spark_rank.sequences.landmarks import landmark_features
 from spark_rank.users.fitting import LandmarkScorer, Limits, Sample, fit
-from spark_rank.users.landmarks import landmark_features, landmark_root
+from spark_rank.users.landmarks import landmark_root
 from spark_rank.users.specs import LearnerSpec
 
 RNG = np.random.default_rng(4)

@@ -63,11 +63,10 @@ def learn(
     *batches: pa.RecordBatch,
     panel: dict[int, int] | None = None,
     isolated: bool = False,
-    all_ratings: bool = False,
 ) -> list[dict[str, Any]]:
     job = LearnJob(
         FILES, (*BASELINE_SPECS, LINEAR, RBF), panel or {}, min_ratings=2, margin=1.0,
-        limits=LIMITS, isolated=isolated, all_ratings=all_ratings,
+        limits=LIMITS, isolated=isolated,
     )  # fmt: skip
     made: Iterator[pa.RecordBatch] = learn_batches(iter(batches), job, lambda files: FEATURES)
     return [row for out in made for row in out.to_pylist()]
@@ -98,14 +97,6 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
     assert row["offset_weight"] == 1.0
     assert row["dual"] is None
     assert row["bucket"] == 3
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-def test_with_all_ratings_nothing_is_held_out(isolated: bool) -> None:
-    whole = [(user, items, ratings, len(items)) for user, items, ratings, _ in USERS]
-    found = learn(batch(USERS), isolated=isolated, all_ratings=True)
-    assert found == learn(batch(whole))
-    assert found != learn(batch(USERS))
 
 
 def test_a_stored_kernel_model_scores_without_the_package() -> None:
