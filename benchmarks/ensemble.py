@@ -129,8 +129,7 @@ def paired_differences(run: Run) -> None:
     """Hold the mean rule against both votes of the same members, trial by trial."""
     losses: dict[str, dict[int, float]] = {}
     for row in rows_of(run, "ensemble_models"):
-        errors = np.abs(np.array(row["test_ranks"]) - np.array(row["test_ratings"]))
-        losses.setdefault(row["learner"], {})[row["trial"]] = float(errors.mean())
+        losses.setdefault(row["learner"], {})[row["trial"]] = row["rank_loss"]
     for name in sorted(losses):
         combine, words = name.split(", ")
         if combine != "bpm":

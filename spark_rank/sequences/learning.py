@@ -58,7 +58,8 @@ OUTCOME = (
     Column("misranking", "double", "likewise"),
     _FAILURE,
 )
-RESULTS = (*ENSEMBLE_MODELS.columns, *OUTCOME)
+_MODEL = {column.name for column in ENSEMBLE_MODELS.columns}
+RESULTS = (*ENSEMBLE_MODELS.columns, *(one for one in OUTCOME if one.name not in _MODEL))
 _RESULT_SCHEMA = arrow_schema(RESULTS)
 RESULT_DDL = ddl(RESULTS)
 

@@ -321,6 +321,7 @@ ENSEMBLE_MODELS = Contract(
             "array<bigint>",
             "sum of these rank losses up to round 1, 2, 3, 4, 6, 8, 11, … of `ensemble_curve`",
         ),
+        Column("rank_loss", "double", "of a sequence: mean rank loss on its test part, or null"),
         Column("angle", "double", "degrees between a member and the mean, by the mean cosine"),
         Column(
             "disagreement",
