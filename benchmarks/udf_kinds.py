@@ -33,13 +33,12 @@ from spark_rank.users.problems import problems
 from spark_rank.users.specs import LearnerSpec
 
 ITEMS, FEATURES, REPEATS = 1500, 300, 3
-COLUMNS = "user_id string, intercept double, weights array<float>, test_scores array<float>"
+COLUMNS = "user_id string, intercept double, weights array<float>"
 SCHEMA = pa.schema(
     [
         ("user_id", pa.string()),
         ("intercept", pa.float64()),
         ("weights", pa.list_(pa.float32())),
-        ("test_scores", pa.list_(pa.float32())),
     ]
 )
 SPEC = LearnerSpec("mprank", "mprank", item_offset=True, params={"C": 0.1})

@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"tables", "session", "config", "users.learning"},
     "experiments": {"learners", "metrics", "preference", "features", "config"},
     "planning": {"config", "features", "learners"},
-    "report": {"learners", "experiments"},
+    "report": {"learners", "experiments", "metrics"},
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
         "data", "tables", "session", "learners", "metrics", "preference", "config",

@@ -14,6 +14,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.report.explanation import as_text
 from spark_rank.stages.explain import Question, answer, find
 from spark_rank.store.run import Run
+from tests.predicted import predicted
 
 MakeConfig = Callable[..., Config]
 
@@ -91,11 +92,8 @@ def test_of_other_learners_the_measured_models_are_explained(
     assert [own[item]["part"] for item in items] == ["training"] * n_train + ["held out"] * (
         len(items) - n_train
     )
-    ((test_scores,),) = query(
-        finished,
-        f"select test_scores from <models> where user_id = '{user}' and learner = 'rbf'",
-    )
-    assert [own[item]["score"] for item in items[n_train:]] == pytest.approx(test_scores, rel=1e-4)
+    scores = predicted(finished)[user, "rbf"].scores
+    assert [own[item]["score"] for item in items[n_train:]] == pytest.approx(scores, rel=1e-4)
     assert {row["item_id"] for row in found["rated_items"]} <= set(items[:n_train])
 
 
