@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
         "data", "tables", "session", "learners", "metrics", "preference", "config",
     },
     # what `spark-rank runs` and `spark-rank plan` do
-    "runs": {"store", "stages", "planning", "session", "config"},
+    "runs": {"store", "stages", "planning", "session", "config", "metrics", "learners"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame

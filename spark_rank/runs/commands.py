@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.runs.comparison import compare
 from spark_rank.runs.rendering import printed
 from spark_rank.session.session import on_this_machine, spark_session
 from spark_rank.store import pruning
 from spark_rank.store.catalogue import COMPLETE, Catalogue, in_order
-from spark_rank.store.comparison import compare
 from spark_rank.store.pointer import point_to
 from spark_rank.store.verification import verify
 from spark_rank.wording import count_of

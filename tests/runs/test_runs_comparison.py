@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_rank.runs.comparison import compare
 from spark_rank.runs.rendering import printed
-from spark_rank.store.comparison import compare
 
 
 def records(msd: float, users: int, status: str) -> dict[str, Any]:
