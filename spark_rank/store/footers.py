@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 
-from spark_rank.data.parquet_footer import column_statistics, read_footer
 from spark_rank.session.filesystem import Filesystem
+from spark_rank.session.parquet_footer import column_statistics, read_footer
 from spark_rank.store.inventory import READERS
 
 

@@ -21,9 +21,9 @@ from spark_rank.data.formats.notation import day_first, numbers, time_unit
 from spark_rank.data.formats.samples import spread
 from spark_rank.data.formats.table_settings import time_words
 from spark_rank.data.formats.values import read_times, typed
-from spark_rank.data.parquet_footer import column_statistics, read_footer
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.session.filesystem import FileInfo, Filesystem, java_reason, literal
+from spark_rank.session.parquet_footer import column_statistics, read_footer
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 _PLAIN = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType, *_TIMES)
