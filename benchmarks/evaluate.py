@@ -33,7 +33,7 @@ from spark_rank.users.user_groups import UserGroups
 LEARNERS = ("first", "second", "third")
 N_ITEMS, D, BUCKETS = 17_770, 32, 16
 GROUPS = UserGroups(3, (20, 50, 100, 300))
-FACTS = BoundFacts(dict.fromkeys(LEARNERS, "mprank"), 100.0, 4.0, 2.0, 1.0, 0.05)
+FACTS = BoundFacts(frozenset(LEARNERS), 100.0, 4.0, 2.0, 1.0, 0.05)
 MEASURES = Measures(10, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS, GROUPS)
 STATISTICS = Statistics(GROUPS.names(), 0.95, 0, {"stability": 16.0, "margin": 1.0})
 HYPERPARAMETERS = '{"C": 0.1, "growth": 0.0, "ridge": "per-example", "rbf_weight": 1.0}'

@@ -151,11 +151,11 @@ def _keys(sections: Sequence[str]) -> str:
 def _learner_keys() -> list[str]:
     from spark_rank.config import LearnerConfig
     from spark_rank.config.describing import describe
-    from spark_rank.learners import PER_USER
+    from spark_rank.learners import learner_class, learner_names
 
     rows = [(f"{key}:", doc) for key, doc, _ in describe(LearnerConfig, sections=("",))]
-    for name, learner in PER_USER.items():
-        for key, parameter in learner.parameters.items():
+    for name in learner_names():
+        for key, parameter in learner_class(name).parameters.items():
             allowed = parameter.describe() + (" or null" if parameter.optional else "")
             rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
     return [f"  {key:<19} {doc}" for key, doc in rows]

@@ -20,8 +20,8 @@ from spark_rank.config.schema import (
 )
 from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
-from spark_rank.learners import BASELINES, PER_USER, REGISTRY, MPRank
-from spark_rank.learners.errors import LearnerError
+from spark_rank.learners import BASELINES, learner_class, learner_names
+from spark_rank.learners.errors import LearnerError, UnknownLearnerError
 from spark_rank.redaction import has_secret_query
 from spark_rank.visible import visible
 
@@ -278,7 +278,7 @@ def _check_choices(config: Config, source: str) -> None:
     if config.features.kind != "offset":
         return
     for position, entry in enumerate(config.train.learners):
-        if entry.grid and not (PER_USER[entry.learner].of_ranks and entry.item_offset):
+        if entry.grid and not (learner_class(entry.learner).of_ranks and entry.item_offset):
             raise ConfigError(
                 f"{source}: train.learners[{position}].grid: without features there is nothing to "
                 "choose: leave it out, or choose another features.kind than 'offset'"
@@ -286,21 +286,18 @@ def _check_choices(config: Config, source: str) -> None:
 
 
 def _check_learner(entry: LearnerConfig, key: str) -> None:
-    if entry.learner not in REGISTRY:
+    try:
+        learner = learner_class(entry.learner)
+    except UnknownLearnerError as error:
         raise ConfigError(
-            f"{key}.learner: unknown learner {visible(entry.learner, 60)!r} "
-            f"({suggestion(entry.learner, REGISTRY)})"
-        )
-    if entry.learner not in PER_USER:
-        raise ConfigError(
-            f"{key}.learner: {entry.learner!r} is a class to use on arrays; the train stage takes "
-            f"{', '.join(PER_USER)}"
-        )
+            f"{key}.learner: {visible(str(error), 200)} "
+            f"({suggestion(entry.learner, learner_names())})"
+        ) from None
     _check_names(entry, key)
     points = math.prod(len(values) for values in entry.grid.values())
     if points > _MAX_GRID:
         raise ConfigError(f"{key}.grid: has {points:,} points, {_MAX_GRID:,} are the most")
-    if entry.selection == "leave_pair_out" and PER_USER[entry.learner] is not MPRank:
+    if entry.selection == "leave_pair_out" and not learner.exact_leave_pair_out:
         raise ConfigError(
             f"{key}.selection: 'leave_pair_out' is for mprank, which has it in closed form: choose "
             "'k_fold' or 'sample'"
@@ -311,7 +308,7 @@ def _check_learner(entry: LearnerConfig, key: str) -> None:
 
 
 def _check_names(entry: LearnerConfig, key: str) -> None:
-    learner = PER_USER[entry.learner]
+    learner = learner_class(entry.learner)
     for section in ("params", "grid"):
         for name in getattr(entry, section):
             if name == "n_ranks" and learner.of_ranks:
@@ -329,7 +326,7 @@ def _check_names(entry: LearnerConfig, key: str) -> None:
 
 
 def _check_point(entry: LearnerConfig, params: dict[str, Any], where: str) -> None:
-    learner = PER_USER[entry.learner]
+    learner = learner_class(entry.learner)
     if params.get("kernel") == "precomputed":
         raise ConfigError(f"{where}.kernel: 'precomputed' is for use on arrays: name a kernel")
     try:

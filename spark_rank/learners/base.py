@@ -13,6 +13,7 @@ from scipy.linalg.blas import ddot
 
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
 from spark_rank.learners.parameters import Parameter, plain
+from spark_rank.learners.rows import ManyFitted, ManyUsers, Row
 
 FloatArray = NDArray[np.float64]
 
@@ -30,6 +31,12 @@ class Learner:
     on_rating_scale: ClassVar[bool] = True
     # whether it learns from ranks 1..n_ranks and predicts ranks; else from ratings
     of_ranks: ClassVar[bool] = False
+    # whether a score is weights on the features, unless there is another kernel
+    scores_linearly: ClassVar[bool] = False
+    # whether it has `path`, with the exact leave-pair-out error of every C of a grid
+    exact_leave_pair_out: ClassVar[bool] = False
+    # whether the stability bound of Cortes, Mohri and Rastogi holds for it
+    has_stability_bound: ClassVar[bool] = False
     # hyper-parameters that cannot change between two calls of `partial_fit`
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -89,6 +96,26 @@ class Learner:
             else:
                 exported[name] = value
         return exported
+
+    def to_row(self) -> Row:
+        """Return what scoring needs, as the columns that `spark_rank.learners.rows` names.
+
+        A learner with ``coef_`` and ``intercept_``, or ``coef_`` and ``thresholds_``, need not
+        write its own.
+        """
+        row: Row = {"intercept": getattr(self, "intercept_", 0.0)}
+        for column, name in (("weights", "coef_"), ("thresholds", "thresholds_")):
+            if getattr(self, name, None) is not None:
+                row |= {column: getattr(self, name), "kernel": "linear"}
+        return row
+
+    def training_residuals(self) -> FloatArray | None:
+        """Return ``h(x) − y`` of the examples that `fit` was given, if they cost nothing."""
+        return None
+
+    def fit_many(self, users: ManyUsers) -> ManyFitted | None:
+        """Learn many users in one call; None where there is no such way: they are learned alone."""
+        return None
 
     _begun_with: dict[str, Any]
 

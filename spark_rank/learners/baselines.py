@@ -7,9 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spark_rank.learners._linear_users import shift_users
 from spark_rank.learners.base import FloatArray, Learner, check_targets
 from spark_rank.learners.errors import InvalidDataError
 from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.rows import ManyFitted, ManyUsers
 
 
 class ConstantScorer(Learner):
@@ -22,6 +24,10 @@ class ConstantScorer(Learner):
         """Remember the mean of `y`."""
         self.intercept_ = float(check_targets(y, len(np.asarray(X))).mean())
         return self
+
+    def fit_many(self, users: ManyUsers) -> ManyFitted:
+        """Learn whoever has a rating."""
+        return _shifted(users)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the constant, once per row of `X`."""
@@ -40,9 +46,23 @@ class ItemOffsetScorer(Learner):
         self.intercept_ = float((check_targets(y, size) - _required(offset, size)).mean())
         return self
 
+    def fit_many(self, users: ManyUsers) -> ManyFitted:
+        """Learn whoever has a rating."""
+        return _shifted(users)
+
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the shifted offsets."""
         return _required(offset, len(np.asarray(X))) + self._learned("intercept_")
+
+
+def _shifted(users: ManyUsers) -> ManyFitted:
+    learned = users.n_train > 0
+    found = ManyFitted(learned, np.zeros(len(learned)), np.zeros(len(users.offset)))
+    shift_users(
+        users.ratings, users.offset, users.ends, users.n_train, learned, found.intercepts,
+        found.scores,
+    )  # fmt: skip
+    return found
 
 
 def _required(offset: ArrayLike | None, size: int) -> FloatArray:

@@ -13,6 +13,10 @@ class InvalidDataError(LearnerError):
     """The training or scoring arrays cannot be used."""
 
 
+class UnknownLearnerError(LearnerError):
+    """No learner goes by that name, or what goes by it is none."""
+
+
 class NotFittedError(LearnerError):
     """The learner was asked to score before it learned."""
 

@@ -13,6 +13,7 @@ from spark_rank.learners.base import FloatArray, Learner, check_features, check_
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.rows import Row
 
 # of a kernel matrix, as shares of its greatest entry
 _ASYMMETRY = 1e-8
@@ -37,6 +38,7 @@ class KernelMachine(Learner):
     and α in ``dual_coef_``; a precomputed kernel keeps α alone.
     """
 
+    scores_linearly = True
     state: ClassVar[tuple[str, ...]] = (
         "coef_",
         "dual_coef_",
@@ -78,6 +80,13 @@ class KernelMachine(Learner):
         if not np.isfinite(scores).all():
             raise NumericFailureError("the scores overflowed: scale the features down")
         return scores
+
+    def to_row(self) -> Row:
+        """Return the constant, and weights or dual coefficients of all training examples."""
+        row: Row = {"intercept": self.intercept_, "kernel": self.kernel, "gamma": self.gamma_}
+        if self.coef_ is not None:
+            return row | {"weights": self.coef_}
+        return row | {"dual": self.dual_coef_}
 
     def _kernel_sums(self, X: ArrayLike, alpha: FloatArray) -> FloatArray:
         """Return the sums of the kernel values of the rows of `X` with the training items."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spark_rank.learners import mprank_online
+from spark_rank.learners._linear_users import fit_users, told_apart
 from spark_rank.learners.base import FloatArray, check_targets
 from spark_rank.learners.errors import (
     InvalidDataError,
@@ -27,6 +28,8 @@ from spark_rank.learners.kernel_machine import (
 from spark_rank.learners.mprank_path import MPRankPath, trace_path
 from spark_rank.learners.pair_ridge import PairRidge
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.ridge import ridge_of
+from spark_rank.learners.rows import ManyFitted, ManyUsers
 
 _NO_COSTS: FloatArray = np.empty(0)
 _BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training", "_stream")
@@ -84,6 +87,8 @@ class MPRank(PairRidge):
         "cost_path_",
     )
     fixed = ("kernel", "gamma", "degree", "coef0", "rbf_weight")
+    exact_leave_pair_out = True
+    has_stability_bound = True
 
     _stream: mprank_online.Stream | None
     _fitted_params: dict[str, Any]
@@ -185,6 +190,24 @@ class MPRank(PairRidge):
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, cut to the range of the ratings that were learned from."""
         return np.clip(self.decision_function(X, offset), self.y_min_, self.y_max_)
+
+    def fit_many(self, users: ManyUsers) -> ManyFitted | None:
+        """Learn all users with a linear kernel in one compiled call."""
+        if self.kernel != "linear" or self.solver == "online" or users.matrix.shape[1] == 0:
+            return None
+        self.check_parameters()
+        learned = told_apart(users.ratings, users.ends, users.n_train, users.min_ratings)
+        ridges = ridge_of(self.C, self.ridge, self.growth, users.n_train.astype(np.float64))
+        coefs = np.zeros((len(learned), users.matrix.shape[1]))
+        found = ManyFitted(
+            learned, np.zeros(len(learned)), np.zeros(len(users.offset)), coefs
+        )  # fmt: skip
+        fit_users(
+            users.matrix, users.rows, users.excluded, users.ratings - users.offset, users.ends,
+            users.n_train, ridges, learned, coefs, found.intercepts, found.scores,
+        )  # fmt: skip
+        found.scores[:] += users.offset
+        return found
 
     def leave_pair_out(self) -> float:
         """Return the exact leave-pair-out error (eq. 17) of the fitted problem, ridge held fixed.

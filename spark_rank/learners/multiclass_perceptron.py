@@ -17,6 +17,7 @@ from spark_rank.learners.online import (
     linear_scores,
 )
 from spark_rank.learners.parameters import Integer, Parameter
+from spark_rank.learners.rows import Row
 
 
 class MulticlassPerceptron(OnlineLearner):
@@ -52,6 +53,10 @@ class MulticlassPerceptron(OnlineLearner):
         """Return ``M_r·x``, one row per row of `X`, one column per rank."""
         features = check_examples(X, self._n_features())
         return np.column_stack([linear_scores(features, row) for row in self.coef_])
+
+    def to_row(self) -> Row:
+        """Return a row of weights for every rank."""
+        return {"kernel": "linear", "prototypes": self._learned("coef_")}
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the predicted rank as a real number.

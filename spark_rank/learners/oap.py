@@ -23,6 +23,7 @@ from spark_rank.learners.online import (
     read_only,
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.rows import Row
 from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _MEMBERS = ("member_coef_", "member_thresholds_", "member_correct_")
@@ -176,6 +177,13 @@ class OAP(OnlineLearner):
             self._reset()
         self._count(self._take_sums(sums, replayed, ranks))
         return self
+
+    def to_row(self) -> Row:
+        """Return the mean rule; of bagging and voting the members' rules and their votes."""
+        if self.combine == "bpm":
+            return super().to_row()
+        rules = self.member_coef_, self.member_thresholds_
+        return {"kernel": "linear", "members": rules, "member_votes": self.votes()}
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return w̃·x, or the (weighted) mean of the members' ranks as a real number."""

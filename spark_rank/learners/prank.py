@@ -30,6 +30,7 @@ from spark_rank.learners.online import (
     read_only,
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.rows import Row
 from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _LAST = ("last_coef_", "last_thresholds_", "timed_coef_")
@@ -113,6 +114,21 @@ class PRank(OnlineLearner):
         if self.readout != "averaged":
             return names
         return names + ("summed_thresholds_",) + (_LAST if self.kernel == "linear" else ())
+
+    def to_row(self) -> Row:
+        """Return weights and thresholds; of kernels and votes, how much each example counts."""
+        if self.kernel == "linear" and self.readout != "voted":
+            return super().to_row()
+        voted = self.readout == "voted"
+        n_examples = self.n_rounds_ // self.epochs
+        return {
+            "kernel": self.kernel,
+            "gamma": None if self.kernel == "linear" else self.gamma,
+            "thresholds": (self.rule_thresholds_ if voted else self.thresholds_).ravel(),
+            "votes": self.votes() if voted else None,
+            "dual": self.support_coef_ if voted else self.coef_,
+            "support": (self.support_rounds_ - 1) % n_examples,
+        }
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return w·x, or the weighted mean of the predicted ranks if the read-out is voted."""

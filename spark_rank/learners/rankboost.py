@@ -21,6 +21,7 @@ from spark_rank.learners.base import FloatArray, Learner, check_features, check_
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.pair_losses import misranked_pairs
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.rows import Row
 
 # a round that lowers the loss by less than this share is the last
 _LEAST_GAIN = 1e-6
@@ -111,6 +112,15 @@ class RankBoost(Learner):
         self.alphas_ = np.array([r.alpha for r in rounds], dtype=np.float64)
         self.normalizers_ = np.array([r.normalizer for r in rounds], dtype=np.float64)
         self.train_misranking_ = np.array([r.misranking for r in rounds], dtype=np.float64)
+
+    def to_row(self) -> Row:
+        """Return the base rankers; the constant is 0."""
+        return {
+            "ranker_features": self._learned("features_"),
+            "ranker_cuts": self.cuts_,
+            "ranker_below": self.complements_,
+            "ranker_alphas": self.alphas_,
+        }
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores of the rows of `X`, which may hold NaN, in O(m) a round."""

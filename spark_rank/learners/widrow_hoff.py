@@ -44,6 +44,7 @@ class WidrowHoff(OnlineLearner):
     n_rounds_, total_loss_ : rounds learned, and the sum of their rank losses.
     """
 
+    scores_linearly = True
     parameters: ClassVar[dict[str, Parameter]] = {
         "n_ranks": Integer("number of ranks k", at_least=2),
         "eta": Real("step size", above=0.0),

@@ -112,6 +112,11 @@ LEARNERS: dict[tuple[str, bool], LearnerCost] = {
 }
 
 
+def learner_cost(learner: str, linear: bool) -> LearnerCost:
+    """Return the cost of a learner; of one that nobody has measured, that of PRank."""
+    return LEARNERS.get((learner, linear)) or LEARNERS["prank", linear]
+
+
 def starting(stage: str) -> float:
     """Return the seconds of a stage without data."""
     return rate(f"stage {stage}" if f"stage {stage}" in RATES else "stage")

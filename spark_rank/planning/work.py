@@ -8,8 +8,8 @@ from itertools import product
 
 from spark_rank.config.schema import Config, LearnerConfig, PrepareConfig
 from spark_rank.features.factor_model import most_users
-from spark_rank.learners import BASELINES
-from spark_rank.planning.rates import LEARNERS, LearnerCost, rate
+from spark_rank.learners import BASELINES, learner_class
+from spark_rank.planning.rates import LEARNERS, LearnerCost, learner_cost, rate
 from spark_rank.planning.sizes import Sizes, training_share
 
 # vectors that come with the data tell their width only when they are read
@@ -68,7 +68,7 @@ def user_seconds(config: Config, m: float) -> float:
 
 def _fit_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     d, settings = width(config), config.train
-    cost = LEARNERS[entry.learner, not is_kernel(entry)]
+    cost = learner_cost(entry.learner, not is_kernel(entry))
     params = entry.params
     repeats = params.get("epochs", 1) * params.get("n_rounds", _DEFAULT_ROUNDS) / _DEFAULT_ROUNDS
     if not is_kernel(entry) or m <= settings.max_kernel_ratings:
@@ -81,14 +81,14 @@ def _fit_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
 def _landmark_seconds(
     cost: LearnerCost, entry: LearnerConfig, m: float, d: float, landmarks: float
 ) -> float:
-    linear = LEARNERS[entry.learner, True].seconds(m, landmarks)
+    linear = learner_cost(entry.learner, True).seconds(m, landmarks)
     return linear + m * landmarks * (cost.mm + cost.mmd * d)
 
 
 def _choice_seconds(entry: LearnerConfig, config: Config, m: float) -> float:
     """Return the time to try all points of a learner's grid on one user."""
     points = math.prod(len(values) for values in entry.grid.values())
-    exact = entry.learner == "mprank" and entry.selection != "k_fold"
+    exact = learner_class(entry.learner).exact_leave_pair_out and entry.selection != "k_fold"
     if exact and m <= config.train.max_kernel_ratings:
         return _leave_pair_out_seconds(is_kernel(entry), points, len(entry.grid.get("C", [1])), m)
     folds = config.train.folds

@@ -12,6 +12,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
+from spark_rank.learners import learner_class
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
@@ -74,7 +75,11 @@ def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroup
     settings = config.evaluate
     low_offset, high_offset = run.range_of(ITEM_FEATURES, "offset")
     bounds = BoundFacts(
-        learners={entry.label: entry.learner for entry in training.learners},
+        stable=frozenset(
+            entry.label
+            for entry in training.learners
+            if learner_class(entry.learner).has_stability_bound
+        ),
         squared_radius=(run.record("features") or {})["facts"]["squared_radius"],
         rating_range=high - low,
         offset_range=high_offset - low_offset,

@@ -14,8 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from pyspark import SparkContext
 
 from spark_rank.events import emit
-from spark_rank.learners import MPRank, kernels
-from spark_rank.users import together
+from spark_rank.learners import kernels
 from spark_rank.users.specs import LearnerSpec
 
 
@@ -40,8 +39,6 @@ def uncompiled(specs: Sequence[LearnerSpec]) -> list[str]:
 def _modules(spec: LearnerSpec) -> Iterable[ModuleType]:
     """Return the modules that name the compiled functions a learner calls."""
     own = [sys.modules[kind.__module__] for kind in spec.kind.__mro__]
-    if spec.is_baseline or (spec.kind is MPRank and not _is_kernel(spec)):
-        own.append(together)
     return [*own, kernels] if _is_kernel(spec) else own
 
 

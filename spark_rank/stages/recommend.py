@@ -20,6 +20,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.frames import recommend as frames
 from spark_rank.frames.buckets import in_buckets
+from spark_rank.learners import learner_class
 from spark_rank.planning.work import is_kernel
 from spark_rank.session.filesystem import java_reason
 from spark_rank.stages.feature_tables import distribute_files
@@ -36,7 +37,6 @@ from spark_rank.users.recommending import RecommendJob, facts_as_bytes
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
-_LINEAR = ("mprank", "svrank", "ranksvm", "widrow_hoff")
 _EXAMPLES = 3  # ids named of those that are no items
 
 
@@ -118,7 +118,7 @@ def _scored_together(run: Run) -> set[str]:
         return {ITEM_OFFSET}
     return {ITEM_OFFSET} | {
         entry.label for entry in recorded_training(run).learners
-        if entry.learner in _LINEAR and not is_kernel(entry)
+        if learner_class(entry.learner).scores_linearly and not is_kernel(entry)
     }  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.learners import Learner, MPRank
+from spark_rank.learners import Learner
 from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernel_machine import KernelMachine
 from spark_rank.learners.kernels import Kernel, scale_gamma
+from spark_rank.learners.rows import Row
 from spark_rank.users.landmarks import landmark_products, landmark_root
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec, Params
@@ -61,6 +62,9 @@ class Fitted(Protocol):
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks | None:
         """Return a rank for every row; None if the learner has none."""
 
+    def to_row(self) -> Row:
+        """Return the learner's own columns."""
+
 
 @dataclass(frozen=True)
 class Scorer:
@@ -74,13 +78,18 @@ class Scorer:
 
     def training_scores(self, sample: Sample) -> Vector:
         """Return the scores of the examples; of MPRank they follow from the solution."""
-        residuals = self.learner.training_residuals() if isinstance(self.learner, MPRank) else None
+        residuals = self.learner.training_residuals()
         if residuals is None:
             return self.scores(sample.X, sample.offset)
         return _finite(sample.ratings + residuals)
 
     def ranks(self, X: Matrix, offset: Vector | None) -> None:
         """Return nothing: scores have no ranks of their own."""
+
+    def to_row(self) -> Row:
+        """Return the learner's own columns."""
+        row: Row = self.learner.to_row()
+        return row
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,11 @@ class Ranker:
         """Return the ranks predicted."""
         predicted: Ranks = self.learner.predict(with_offset(X, offset))
         return predicted
+
+    def to_row(self) -> Row:
+        """Return the learner's own columns."""
+        row: Row = self.learner.to_row()
+        return row
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,17 @@ class LandmarkScorer:
     def training_scores(self, sample: Sample) -> Vector:
         """Return the scores of the examples."""
         return self.scores(sample.X, sample.offset)
+
+    def to_row(self) -> Row:
+        """Return the landmarks' dual coefficients: a kernel model on few examples."""
+        name = self.kernel.name
+        return {
+            "intercept": self.learner.intercept_,
+            "kernel": name,
+            "gamma": None if name == "linear" else self.kernel.gamma,
+            "dual": self.dual,
+            "support": self.positions,
+        }
 
     def ranks(self, X: Matrix, offset: Vector | None) -> None:
         """Return nothing: scores have no ranks of their own."""

@@ -35,7 +35,7 @@ class BoundFacts:
     minus the smallest, `offset_range` likewise of the item offsets.
     """
 
-    learners: Mapping[str, str]
+    stable: frozenset[str]
     squared_radius: float
     rating_range: float
     offset_range: float
@@ -57,7 +57,7 @@ def bound_columns(batch: pa.RecordBatch, facts: BoundFacts) -> dict[str, NDArray
             kind["kernel"], kind["gamma"], kind["hyperparameters"], facts.squared_radius
         )
         found["margin_bound"][rows[alike]] = _margin(own, kappa_squared, facts)
-        if facts.learners.get(kind["learner"]) == "mprank":
+        if kind["learner"] in facts.stable:
             parameters = _parameters(kind["hyperparameters"])
             found["stability_bound"][rows[alike]] = _stability(
                 own, parameters, kappa_squared, facts

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.learners import MPRank
 from spark_rank.learners.errors import LearnerError
 from spark_rank.metrics import mean_squared_difference, pairwise_misranking
 from spark_rank.users.fitting import Fitted, Limits, Sample, fit
@@ -75,11 +74,12 @@ def held_back_errors(
 def _leaves_pairs_out(spec: LearnerSpec, sample: Sample, limits: Limits) -> bool:
     # every C's hat matrix has m² entries
     fits = len(sample.ratings) <= limits.max_kernel_ratings
-    return spec.kind is MPRank and spec.selection != "k_fold" and fits
+    return spec.kind.exact_leave_pair_out and spec.selection != "k_fold" and fits
 
 
 def _leave_pair_out_errors(spec: LearnerSpec, sample: Sample) -> Vector:
     """Go through the grid with all values of C at once, for they share a factorisation."""
+    learner: Any = spec.kind
     candidates = spec.candidates()
     errors = np.full(len(candidates), np.inf)
     groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
@@ -89,7 +89,7 @@ def _leave_pair_out_errors(spec: LearnerSpec, sample: Sample) -> Vector:
     for others, positions in groups.items():
         strengths = [candidates[position].get("C", 1.0) for position in positions]
         try:
-            path = MPRank.path(
+            path = learner.path(
                 sample.X, sample.ratings, strengths, offset=sample.offset, **dict(others)
             )
         except LearnerError:

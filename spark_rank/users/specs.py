@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from spark_rank.learners import BASELINES, PER_USER, Learner
+from spark_rank.learners import BASELINES, Learner, learner_class
 from spark_rank.users.choice_prior import ChoicePrior
 from spark_rank.users.rank_scale import RankScale
 
@@ -36,7 +36,7 @@ class LearnerSpec:
     @cached_property
     def kind(self) -> type[Learner]:
         """Return the learner's class."""
-        return {**PER_USER, **BASELINES}[self.learner]
+        return learner_class(self.learner)
 
     @property
     def is_baseline(self) -> bool:

@@ -16,7 +16,7 @@ from spark_rank.metrics import margin_bound, stability_bound
 from spark_rank.users.generalization import BoundFacts, bound_columns
 
 FACTS = BoundFacts(
-    {"mine": "mprank", "svm": "ranksvm"},
+    frozenset({"mine"}),
     squared_radius=9.0,
     rating_range=4.0,
     offset_range=2.0,

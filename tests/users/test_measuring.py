@@ -35,7 +35,7 @@ from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.roc_sums import roc_table, summed_curves
 from spark_rank.users.user_groups import UserGroups
 
-FACTS = BoundFacts({}, 1.0, 4.0, 0.0, 1.0, 0.05)
+FACTS = BoundFacts(frozenset(), 1.0, 4.0, 0.0, 1.0, 0.05)
 MEASURES = Measures(3, 4.0, 0.25, RankScale((1.0, 2.0, 3.0, 4.0, 5.0)), FACTS, UserGroups(3, (20,)))
 NAMES = (*MEASURED, "hyperparameters", "kernel", "gamma", "offset_weight", "on_rating_scale")
 SCHEMA = arrow_schema(tuple(c for name in NAMES for c in MODELS.columns if c.name == name))
