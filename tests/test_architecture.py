@@ -48,8 +48,8 @@ ALLOWED: dict[str, set[str]] = {
 WITH_SPARK = {
     "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs"
 }  # fmt: skip
-# text that Spark hands over as a pandas Series, for it has nothing faster
-WITH_PANDAS = {"data/formats/netflix_scan.py"}
+# text that Spark hands over as a pandas Series, for it has nothing faster; and pandas UDFs
+WITH_PANDAS = {"data/formats/netflix_scan.py", "frames/udfs.py"}
 
 
 def imported_modules(path: Path) -> set[str]:

@@ -1,0 +1,85 @@
+"""The work of training and scoring as pandas UDFs, for queries of one's own.
+
+Stages use `mapInArrow` and cogroups, which do the same work in 1/1.1 to 1/1.3 of the time
+(`benchmarks/udf_kinds.py`); a test holds all ways to the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from spark_rank.features.files import FeatureFiles, open_distributed
+from spark_rank.tables.contract import arrow_schema, ddl
+from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS, MODELS
+from spark_rank.users.held_out import HeldOut, predictions
+from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.stored_models import SCORING_COLUMNS
+
+# the columns of a block that `train_udf` takes, in order
+TRAINED_FROM = ("user", "user_id", "items", "ratings", "n_train", "bucket")
+# the columns of a model that `score_udf` takes as a struct
+SCORED_BY = ("status", *SCORING_COLUMNS)
+_BLOCK = pa.schema([arrow_schema(BLOCKS.columns).field(name) for name in TRAINED_FROM])
+_pandas_udf: Any = F.pandas_udf  # its overloads know no iterators of frames
+_MODEL = pa.schema([arrow_schema(ENSEMBLE_MODELS.columns).field(name) for name in SCORED_BY])
+
+
+def train_udf(job: LearnJob) -> Any:
+    """Return a pandas UDF from a block's columns to a model row, as a struct; one learner.
+
+    ``blocks.select(train_udf(job)(*TRAINED_FROM).alias("model")).select("model.*")`` are the rows
+    of the table `models`.
+    """
+    if len(job.specs) != 1:
+        raise ValueError(f"a UDF learns one learner, not {len(job.specs)}: make one for each")
+
+    def train(parts: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
+        for series in parts:
+            columns = [
+                pa.Array.from_pandas(column, kind.type)
+                for column, kind in zip(series, _BLOCK, strict=True)
+            ]
+            batch = pa.RecordBatch.from_arrays(columns, schema=_BLOCK)
+            (made,) = learn_batches(iter([batch]), job)
+            yield made.to_pandas()
+
+    return _pandas_udf(train, ddl(MODELS.columns))
+
+
+def score_udf(files: FeatureFiles) -> Any:
+    """Return a pandas UDF from a model, as a struct, and an item number to the item's score.
+
+    ``score_udf(files)(F.struct(*SCORED_BY), "item")``; null where the model failed. Columns of
+    members may be null.
+    """
+
+    def score(parts: Iterator[tuple[pd.DataFrame, pd.Series]]) -> Iterator[pd.Series]:
+        features = open_distributed(files)
+        for models, items in parts:
+            rows = _model_rows(models)
+            size = len(rows)
+            one_each = HeldOut(
+                pa.array([""] * size), items.to_numpy(np.int32), np.zeros(size, np.float32),
+                np.arange(size + 1),
+            )  # fmt: skip
+            found = predictions(rows, one_each, features, None).scores
+            yield pd.Series(
+                [None if own is None else own[0] for own in found.to_pylist()], dtype=float
+            )
+
+    return _pandas_udf(score, "double")
+
+
+def _model_rows(models: pd.DataFrame) -> pa.RecordBatch:
+    columns = [
+        pa.Array.from_pandas(models[kind.name], kind.type) if kind.name in models
+        else pa.nulls(len(models), kind.type)
+        for kind in _MODEL
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, schema=_MODEL)
