@@ -30,7 +30,9 @@ ALLOWED: dict[str, set[str]] = {
     "users": {"learners", "metrics", "preference", "features", "tables"},
     "sequences": {"learners", "metrics", "features", "tables", "session", "users"},
     # DataFrames in, DataFrames out
-    "frames": {"users", "sequences", "features", "data", "tables", "session", "metrics"},
+    "frames": {
+        "users", "sequences", "features", "data", "tables", "session", "metrics", "experiments"
+    },
     # a run on disk
     "store": {"tables", "session", "config", "users.learning"},
     "experiments": {"learners", "metrics", "preference", "features", "config"},

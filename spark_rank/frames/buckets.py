@@ -10,7 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.session.workers import end_quietly, settle
+from spark_rank.tables.contracts import ENSEMBLE_MODELS
 
+_KINDS = {column.name: column.type for column in ENSEMBLE_MODELS.columns}
 # the blocks and the models of one bucket, each in any order
 Work = Callable[[pa.Table, pa.Table], Iterable[pa.RecordBatch]]
 
@@ -36,6 +38,15 @@ def in_buckets(buckets: Sequence[int]) -> Column:
     if len(set(buckets)) == last - first + 1:
         return bucket.between(first, last)
     return bucket.isin(*buckets)
+
+
+def model_columns(models: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return some columns of models; those that only ensembles have are null where they lack."""
+    known = set(models.columns)
+    return models.select(*[
+        F.col(name) if name in known else F.lit(None).cast(_KINDS[name]).alias(name)
+        for name in columns
+    ])  # fmt: skip
 
 
 def _bucket(blocks: pa.Table, models: pa.Table, *, work: Work, schema: pa.Schema) -> pa.Table:

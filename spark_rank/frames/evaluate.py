@@ -7,7 +7,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_rank.frames.buckets import with_models
+from spark_rank.frames.buckets import model_columns, with_models
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import METRICS
@@ -30,7 +30,7 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
     """
     return with_models(
         blocks.select(*BLOCK_COLUMNS),
-        models.select(*MODEL_COLUMNS),
+        model_columns(models, MODEL_COLUMNS),
         partial(evaluate_bucket, job=job),
         MEASURED_SCHEMA,
         f"{ddl(METRICS.columns)}, {CURVE} array<float>",

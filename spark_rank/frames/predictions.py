@@ -6,7 +6,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from spark_rank.frames.buckets import with_models
+from spark_rank.frames.buckets import model_columns, with_models
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import PREDICTIONS
 from spark_rank.users.evaluating import (
@@ -25,7 +25,7 @@ def predictions(blocks: DataFrame, models: DataFrame, job: PredictJob, tasks: in
     """
     return with_models(
         blocks.select(*BLOCK_COLUMNS),
-        models.select(*MODEL_COLUMNS),
+        model_columns(models, MODEL_COLUMNS),
         partial(predict_bucket, job=job),
         PREDICTION_SCHEMA,
         ddl(PREDICTIONS.columns),

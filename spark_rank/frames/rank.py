@@ -7,7 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.frames.buckets import with_models
+from spark_rank.frames.buckets import model_columns, with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RANKINGS
 from spark_rank.users.held_out import BLOCK_COLUMNS
@@ -21,7 +21,7 @@ def rank(blocks: DataFrame, models: DataFrame, job: RankJob, tasks: int) -> Data
     """
     return with_models(
         blocks.select(*BLOCK_COLUMNS),
-        models.where(F.col("learner").isin(*job.learners)).select(*MODEL_COLUMNS),
+        model_columns(models.where(F.col("learner").isin(*job.learners)), MODEL_COLUMNS),
         partial(rank_bucket, job=job),
         arrow_schema(RANKINGS.columns),
         ddl(RANKINGS.columns),

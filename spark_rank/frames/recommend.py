@@ -7,7 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.frames.buckets import with_models
+from spark_rank.frames.buckets import model_columns, with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RECOMMENDATIONS
 from spark_rank.users.joining import MODELS_SCHEMA, Asked
@@ -27,7 +27,9 @@ def recommend(
     """
     return with_models(
         blocks.select(*_BLOCK_COLUMNS),
-        models.where(F.col("learner").isin(*asked.learners)).select(*MODELS_SCHEMA.names, "bucket"),
+        model_columns(
+            models.where(F.col("learner").isin(*asked.learners)), (*MODELS_SCHEMA.names, "bucket")
+        ),
         partial(recommend_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
         arrow_schema(RECOMMENDATIONS.columns),
         ddl(RECOMMENDATIONS.columns),

@@ -42,7 +42,7 @@ def train_udf(job: LearnJob) -> Any:
     def train(parts: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         for series in parts:
             columns = [
-                pa.Array.from_pandas(column, kind.type)
+                pa.Array.from_pandas(column, type=kind.type)
                 for column, kind in zip(series, _BLOCK, strict=True)
             ]
             batch = pa.RecordBatch.from_arrays(columns, schema=_BLOCK)
@@ -78,7 +78,7 @@ def score_udf(files: FeatureFiles) -> Any:
 
 def _model_rows(models: pd.DataFrame) -> pa.RecordBatch:
     columns = [
-        pa.Array.from_pandas(models[kind.name], kind.type) if kind.name in models
+        pa.Array.from_pandas(models[kind.name], type=kind.type) if kind.name in models
         else pa.nulls(len(models), kind.type)
         for kind in _MODEL
     ]  # fmt: skip

@@ -19,20 +19,20 @@ from spark_rank.experiments import EXPERIMENTS, Experiment
 from spark_rank.experiments.frame import Need, Study, Timing
 from spark_rank.experiments.rating_profile import rating_profile
 from spark_rank.experiments.summary import Found, compare, summarise
-from spark_rank.session.workers import by_workers
-from spark_rank.stages.experiment_data import (
-    FoundFile,
-    distribute,
-    find_data,
-    read_rating_set,
-)
-from spark_rank.stages.experiment_units import (
+from spark_rank.frames.experiment_units import (
     PLACED_COLUMNS,
     RatingSetFiles,
     UnitJob,
     open_distributed_set,
     result_of,
     run_units,
+)
+from spark_rank.session.workers import by_workers
+from spark_rank.stages.experiment_data import (
+    FoundFile,
+    distribute,
+    find_data,
+    read_rating_set,
 )
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run

@@ -33,7 +33,7 @@ def summed_curves(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     sums = RocSums()
     for batch in batches:
         defined = batch.filter(pc.is_valid(batch.column("curve")))
-        curves = defined.column("curve").flatten().to_numpy().reshape(len(defined), -1)
+        curves = defined.column("curve").flatten().to_numpy().reshape(-1, len(ROC_GRID))
         sums.add(defined, curves)
     yield from sums.rows()
 

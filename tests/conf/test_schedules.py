@@ -169,7 +169,7 @@ def test_the_dag_names_stages_in_their_order() -> None:
     named = re.findall(r'^    "(\w+)",$', text, re.MULTILINE)
     assert named == [stage for stage in STAGES if stage in named]
     assert set(STAGES) - set(named) == {
-        "synthesize", "tune", "ensemble", "theorems", "experiment", "pipeline",
+        "synthesize", "tune", "ensemble", "predictions", "theorems", "experiment", "pipeline",
     }  # fmt: skip
     compile(text, str(DAG), "exec")
 

@@ -49,7 +49,10 @@ def run(
     toy: Any, make_config: Callable[..., Config], run_pipeline: Callable[..., Run]
 ) -> tuple[Config, Run]:
     config = make_config(
-        f"train.learners={LEARNERS}", "tune.users=20", "predictions.in_pipeline=true"
+        f"train.learners={LEARNERS}",
+        "tune.users=20",
+        "predictions.in_pipeline=true",
+        "recommend.in_pipeline=true",
     )
     return config, run_pipeline(config)
 
