@@ -20,7 +20,7 @@ from spark_rank.config.schema import (
 )
 from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
-from spark_rank.learners import BASELINES, learner_class, learner_names
+from spark_rank.learners import BASELINES, REGISTRY, learner_class, learner_names
 from spark_rank.learners.errors import LearnerError, UnknownLearnerError
 from spark_rank.redaction import has_secret_query
 from spark_rank.visible import visible
@@ -289,10 +289,9 @@ def _check_learner(entry: LearnerConfig, key: str) -> None:
     try:
         learner = learner_class(entry.learner)
     except UnknownLearnerError as error:
-        raise ConfigError(
-            f"{key}.learner: {visible(str(error), 200)} "
-            f"({suggestion(entry.learner, learner_names())})"
-        ) from None
+        own = entry.learner in REGISTRY or ":" in entry.learner
+        hint = "" if own else f" ({suggestion(entry.learner, learner_names())})"
+        raise ConfigError(f"{key}.learner: {visible(str(error), 300)}{hint}") from None
     _check_names(entry, key)
     points = math.prod(len(values) for values in entry.grid.values())
     if points > _MAX_GRID:

@@ -75,6 +75,10 @@ def learner_class(name: str) -> type[Learner]:
     if colon:
         found = _loaded(name, lambda: getattr(importlib.import_module(module), attribute))
         return _checked(found, name)
+    if name in REGISTRY:
+        raise UnknownLearnerError(
+            f"{name!r} is a class to use on arrays; the train stage takes {', '.join(PER_USER)}"
+        )
     raise UnknownLearnerError(f"unknown learner {name!r}")
 
 
