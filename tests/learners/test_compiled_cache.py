@@ -83,6 +83,7 @@ def test_a_second_process_compiles_nothing(site: Path) -> None:
     assert compiled(place) == found
 
 
+@pytest.mark.slow
 def test_a_change_reaches_the_functions_that_it_is_compiled_into(site: Path) -> None:
     """`_measure_users` of the batch holds the code of `squared_difference` of another module."""
     batch = (

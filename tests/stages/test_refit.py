@@ -110,7 +110,7 @@ def test_lists_are_those_of_a_run_that_holds_nothing_out(refitted: Run, whole: R
     assert not record(whole, "recommend")["facts"]["all_ratings"]
 
 
-@pytest.mark.parametrize("kind", ["panel", "reference"])
+@pytest.mark.parametrize("kind", [pytest.param("panel", marks=pytest.mark.slow), "reference"])
 def test_reviewers_show_all_their_ratings(kind: str, store: Store, measured: Run) -> None:
     sets = (f"features.kind={kind}", "features.panel_size=5", "features.reference_size=5",
             "train.learners=[{name: own, params: {C: 0.1}}]")  # fmt: skip
@@ -253,6 +253,7 @@ def test_it_fails_where_too_many_users_fail(
         store.run(store.config("failing"), ("refit",), measured)
 
 
+@pytest.mark.slow
 def test_models_of_unchanged_users_are_kept(store: Store, refitted: Run) -> None:
     before = store.ratings.read_text()
     try:
@@ -276,6 +277,7 @@ def test_models_of_unchanged_users_are_kept(store: Store, refitted: Run) -> None
     assert kept == {row[0]: row[2:] for row in rows(refitted, "final_item_features")}
 
 
+@pytest.mark.slow
 def test_a_previous_run_without_such_models_is_told(
     store: Store, measured: Run, refitted: Run
 ) -> None:

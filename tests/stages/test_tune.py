@@ -133,6 +133,7 @@ def test_partitions_and_the_order_of_the_ratings_decide_nothing(
     assert "[tune: warning] narrow: the chosen C 10 is the smallest" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_kept_factors_keep_the_choice_that_was_made_with_them(
     spark: SparkSession, crowded: Path, tuned: tuple[Config, Run]
 ) -> None:
@@ -149,7 +150,7 @@ def test_kept_factors_keep_the_choice_that_was_made_with_them(
     assert not (anew.record("tune") or {})["message"].startswith("kept")
 
 
-@pytest.mark.parametrize("kind", ["offset", "panel"])
+@pytest.mark.parametrize("kind", ["offset", pytest.param("panel", marks=pytest.mark.slow)])
 def test_item_offsets_do_not_see_what_is_held_back(
     spark: SparkSession, crowded: Path, tmp_path: Path, kind: str
 ) -> None:
