@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "tables": set(),
     # Spark as a process
     "session": set(),
-    "config": {"learners", "experiments"},
+    "config": {"learners"},
     # ratings and features: in Spark and beside it
     "data": {"tables", "session", "config"},
     "features": {"tables", "session", "data.blocks"},
@@ -102,7 +102,6 @@ def test_the_mathematics_loads_no_spark(room: str) -> None:
 
 def test_rules_do_not_go_in_a_circle() -> None:
     left = {room: {name.partition(".")[0] for name in below} for room, below in ALLOWED.items()}
-    left["config"] -= {"experiments"}  # which declare their settings as the configuration does
     left["features"] -= {"data"}  # one module; the rooms do not know each other otherwise
     left["store"] -= {"users"}
     while left:

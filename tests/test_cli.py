@@ -84,6 +84,14 @@ def test_jobs_and_console_script_take_the_same_arguments(
     [
         (["train", "--config", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
         (["experiment"], "names no experiment: set it, or give a file"),
+        (
+            ["experiment", "--set", "experiment.name=prank_sintetic"],
+            "did you mean 'prank_synthetic'?",
+        ),
+        (
+            ["experiment", "--set", "experiment.name=bounds", "experiment.settings={x: 1}"],
+            "unknown key",
+        ),
         (["reproduce", "nowhere.yaml"], "nowhere.yaml: no such configuration file"),
         (["reproduce", "conf/default.yaml"], "names no experiment"),
         (["train", "--set", "sed=1"], "did you mean 'seed'?"),

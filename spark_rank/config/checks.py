@@ -18,7 +18,7 @@ from spark_rank.config.schema import (
     PrepareConfig,
     TrainConfig,
 )
-from spark_rank.config.values import SettingError, convert, suggestion
+from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.learners import BASELINES, REGISTRY, learner_class, learner_names
 from spark_rank.learners.errors import LearnerError, UnknownLearnerError
@@ -58,7 +58,6 @@ def check_config(config: Config, source: str) -> None:
     _check_evaluate(config, source)
     _check_rank(config, source)
     _check_recommend(config, source)
-    _check_experiment(config, source)
 
 
 def _check_earlier_runs(config: Config, source: str) -> None:
@@ -232,24 +231,6 @@ def _check_recommend(config: Config, source: str) -> None:
             f"{source}: recommend.learner: no learner is called {visible(settings.learner, 60)!r} "
             f"({suggestion(settings.learner, labels)})"
         )
-
-
-def _check_experiment(config: Config, source: str) -> None:
-    settings = config.experiment
-    if settings.name is None:
-        return
-    # experiments declare their settings as this package does: it must be complete by then
-    from spark_rank.experiments import EXPERIMENTS
-
-    if settings.name not in EXPERIMENTS:
-        raise ConfigError(
-            f"{source}: experiment.name: unknown experiment {settings.name!r} "
-            f"({suggestion(settings.name, EXPERIMENTS)})"
-        )
-    try:
-        convert(EXPERIMENTS[settings.name].settings, settings.settings, "experiment.settings")
-    except SettingError as problem:
-        raise ConfigError(f"{source}: {problem}") from None
 
 
 def _check_targets(settings: TrainConfig, source: str) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config
-from spark_rank.config.values import convert
+from spark_rank.config.values import SettingError, convert, suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS, Experiment
 from spark_rank.experiments.frame import Need, Study, Timing
@@ -38,6 +38,7 @@ from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract, arrow_schema, ddl
 from spark_rank.tables.contracts import EXPERIMENT_CLAIMS, EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY
+from spark_rank.visible import visible
 from spark_rank.wording import count_of
 
 # units differ in cost: many small tasks share them evenly
@@ -120,15 +121,24 @@ def _distributed(
 
 
 def chosen_experiment(config: Config) -> tuple[Experiment, Any]:
-    """Return the experiment that the configuration names, with its settings."""
+    """Return the experiment that the configuration names, with its settings; or `ConfigError`."""
     name = config.experiment.name
     if name is None:
         raise ConfigError(
             "experiment.name: names no experiment: set it, or give a file that does with --config; "
             f"there are: {', '.join(EXPERIMENTS)}"
         )
+    if name not in EXPERIMENTS:
+        raise ConfigError(
+            f"experiment.name: unknown experiment {visible(name, 60)!r} "
+            f"({suggestion(name, EXPERIMENTS)})"
+        )
     chosen = EXPERIMENTS[name]
-    return chosen, convert(chosen.settings, config.experiment.settings, "experiment.settings")
+    try:
+        settings = convert(chosen.settings, config.experiment.settings, "experiment.settings")
+    except SettingError as problem:
+        raise ConfigError(str(problem)) from None
+    return chosen, settings
 
 
 def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
