@@ -40,7 +40,7 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, PRank
 from spark_rank.learners.feature_maps import polynomial_features
-from spark_rank.learners.member_draws import cumulative_counts, member_keys, presentations
+from spark_rank.learners.perceptrons.draws import cumulative_counts, member_keys, presentations
 from spark_rank.metrics import t_interval
 from spark_rank.session.session import spark_session
 from spark_rank.stages import STAGES

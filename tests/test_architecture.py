@@ -46,6 +46,60 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"store", "stages", "planning", "session", "config", "metrics", "learners"},
     "packaging": set(),
 }  # fmt: skip
+# The modules of a room that other rooms may import, all others are its own; "formats.*" stands for
+# all modules of that sub-room.
+PUBLIC: dict[str, set[str]] = {
+    "learners": {
+        "", "base", "errors", "feature_maps", "kernel_machine", "kernels", "parameters", "rows",
+        "compiled.dot", "compiled.fenwick", "pairs.losses", "ridge.systems",
+        "perceptrons.blocks", "perceptrons.diversity", "perceptrons.draws", "perceptrons.members",
+        "perceptrons.online", "perceptrons.replay", "perceptrons.rounds",
+    },
+    "metrics": {"", "comparison", "intervals", "meaning"},
+    "preference": {"", "many_users", "theorem_rows", "theorems"},
+    "tables": {"contract", "contracts"},
+    "session": {
+        "crashes", "event_logs", "filesystem", "java", "jvm_death", "parquet_footer",
+        "process_identity", "progress", "session", "worker_log", "workers",
+    },
+    "config": {"", "describing", "ensemble_checks", "run_ids", "schema", "values"},
+    "data": {
+        "blocks", "damage", "dictionaries", "filters", "formats", "formats.*", "merging", "packing",
+        "pieces", "profile", "quality", "rating_scale", "splits", "synthetic",
+    },
+    "features": {
+        "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
+        "pool", "reference",
+    },
+    "users": {
+        "batches", "choice_prior", "ensemble_learning", "ensembles", "evaluating", "explaining",
+        "fitting", "generalization", "grid_edges", "held_out", "joining", "landmarks", "learning",
+        "measuring", "member_sums", "model_rows", "prior_scores", "problems", "rank_scale",
+        "ranking", "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning",
+        "user_groups",
+    },
+    "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
+    "frames": {
+        "buckets", "distributions", "evaluate", "experiment_units", "isolation", "item_counts",
+        "majority_counts", "predictions", "rank", "recommend", "train",
+    },
+    "store": {
+        "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
+        "pointer", "pruning", "run", "run_metrics", "self_checked", "storage_faults",
+        "verification", "waves",
+    },
+    "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
+    "planning": {
+        "arguments", "machine", "offer", "plan", "rates", "rendering", "shortages", "sizes", "work",
+    },
+    "report": {
+        "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
+        "plots", "recommendations", "run_report", "spreads",
+    },
+    "stages": {"", "execution", "explain", "reproduce", "runner", "stage"},
+    "runs": {"arguments", "commands", "planning"},
+    "packaging": set(),
+}  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
 WITH_SPARK = {
     "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs"
@@ -63,6 +117,22 @@ def imported_modules(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: relative import"
             names.add(node.module or "")
     return names
+
+
+def imported_parts(path: Path) -> set[tuple[str, str]]:
+    """Return the rooms and their modules that a module imports: ("learners", "pairs.losses")."""
+    parts: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+            "spark_rank."
+        ):
+            continue
+        room, *inner = str(node.module).split(".")[1:]
+        folder = PACKAGE.joinpath(room, *inner)
+        for alias in node.names:
+            is_module = (folder / f"{alias.name}.py").exists() or (folder / alias.name).is_dir()
+            parts.add((room, ".".join([*inner, alias.name] if is_module else inner)))
+    return parts
 
 
 def broken_rules(room: str, path: Path) -> list[str]:
@@ -84,6 +154,19 @@ def broken_rules(room: str, path: Path) -> list[str]:
 def test_every_room_has_a_rule() -> None:
     rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
     assert rooms == ALLOWED.keys()
+
+
+def test_other_rooms_import_public_modules_alone() -> None:
+    assert PUBLIC.keys() == ALLOWED.keys()
+    used: dict[str, set[str]] = {room: set() for room in PUBLIC}
+    for path in PACKAGE.rglob("*.py"):
+        own = path.relative_to(PACKAGE).parts[0]
+        for room, module in imported_parts(path):
+            if room in PUBLIC and room != own:
+                entry = "formats.*" if module.startswith("formats.") else module
+                assert entry in PUBLIC[room], f"{path.relative_to(ROOT)}: {room}.{module}"
+                used[room].add(entry)
+    assert used == PUBLIC  # what nobody else imports is private
 
 
 @pytest.mark.parametrize("room", ALLOWED)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.experiments.frame import Result
 from spark_rank.learners.errors import NumericFailureError
-from spark_rank.learners.online import OnlineLearner
+from spark_rank.learners.perceptrons.online import OnlineLearner
 
 _SHOWN = 60
 

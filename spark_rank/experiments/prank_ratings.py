@@ -14,7 +14,7 @@ from spark_rank.experiments.data_sets import EACHMOVIE, MOVIELENS_1M
 from spark_rank.experiments.frame import Claim, Curve, Experiment, Need, Result, Study, Unit
 from spark_rank.experiments.unit_length import to_unit_length
 from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
-from spark_rank.learners.online import OnlineLearner
+from spark_rank.learners.perceptrons.online import OnlineLearner
 
 _SOURCE = "Crammer and Singer 2001, section 5, figure 2"
 _LOSS = "online rank loss"

@@ -15,7 +15,7 @@ from spark_rank.experiments.product_ranks import N_RANKS, draw_product_ranks
 from spark_rank.experiments.unit_length import to_unit_length
 from spark_rank.learners import MulticlassPerceptron, PRank, WidrowHoff
 from spark_rank.learners.feature_maps import polynomial_features
-from spark_rank.learners.online import OnlineLearner
+from spark_rank.learners.perceptrons.online import OnlineLearner
 
 _SOURCE = "Crammer and Singer 2001, section 5, figure 2 left"
 _OF_SMALLER_STEPS = "Harrington 2003, section 4.1"

@@ -1,7 +1,7 @@
 """Proposition 2 of the MPRank paper, with the mean of the refitted scores replaced.
 
-The exact error needs no such replacement (`spark_rank.learners.leave_pair_out`); this is here to
-show how far the published approximation is from it.
+The exact error needs no such replacement (`learners.ridge.leave_pair_out`); this is here to show
+how far the published approximation is from it.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners._linear_users import shift_users
 from spark_rank.learners.base import FloatArray, Learner, check_targets
 from spark_rank.learners.errors import InvalidDataError
 from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.ridge.many_users import shift_users
 from spark_rank.learners.rows import ManyFitted, ManyUsers
 
 

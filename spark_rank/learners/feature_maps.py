@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners._feature_maps import write_terms
 from spark_rank.learners.base import FloatArray, check_features
+from spark_rank.learners.compiled.feature_maps import write_terms
 
 
 def polynomial_features(X: ArrayLike, gamma: float = 1.0) -> FloatArray:

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.linalg.blas import ddot
 from scipy.spatial.distance import cdist
 
-from spark_rank.learners._gaussian import (
+from spark_rank.learners.base import FloatArray
+from spark_rank.learners.compiled.gaussian import (
     gaussian_sums,
     gaussian_values,
     half_norms,
     upper_gaussian,
 )
-from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import NumericFailureError
 
 _SMALLEST = sys.float_info.min  # of less the reciprocal overflows

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners import mprank_online
-from spark_rank.learners._linear_users import fit_users, told_apart
 from spark_rank.learners.base import FloatArray, check_targets
 from spark_rank.learners.errors import (
     InvalidDataError,
@@ -25,10 +23,12 @@ from spark_rank.learners.kernel_machine import (
     check_gram,
     check_items,
 )
-from spark_rank.learners.mprank_path import MPRankPath, trace_path
-from spark_rank.learners.pair_ridge import PairRidge
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
-from spark_rank.learners.ridge import ridge_of
+from spark_rank.learners.ridge import online
+from spark_rank.learners.ridge.many_users import fit_users, told_apart
+from spark_rank.learners.ridge.pairs import PairRidge
+from spark_rank.learners.ridge.path import MPRankPath, trace_path
+from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.learners.rows import ManyFitted, ManyUsers
 
 _NO_COSTS: FloatArray = np.empty(0)
@@ -90,7 +90,7 @@ class MPRank(PairRidge):
     exact_leave_pair_out = True
     has_stability_bound = True
 
-    _stream: mprank_online.Stream | None
+    _stream: online.Stream | None
     _fitted_params: dict[str, Any]
     _fitted_ridge: float
 
@@ -154,11 +154,11 @@ class MPRank(PairRidge):
     def _learn_stream(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         if hasattr(self, "intercept_") and not hasattr(self, "_stream"):
             raise NotFittedError("a model that was read back cannot learn on: call fit")
-        begun: mprank_online.Stream | None = getattr(self, "_stream", None)
+        begun: online.Stream | None = getattr(self, "_stream", None)
         features, targets = self._begin(X, y, offset, stream=begun)
         d = features.shape[1]
         if begun is None:
-            stream = mprank_online.Stream(self._kernel(), self._near_origin(features[:1])[1], d)
+            stream = online.Stream(self._kernel(), self._near_origin(features[:1])[1], d)
             self._begun_with = self._fixed_values()
         else:
             stream = begun.branch()
@@ -272,7 +272,7 @@ class MPRank(PairRidge):
         y: ArrayLike,
         offset: ArrayLike | None,
         *,
-        stream: mprank_online.Stream | None = None,
+        stream: online.Stream | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Check everything, remember the ratings' range, and return features and targets.
 

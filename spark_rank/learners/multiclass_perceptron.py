@@ -7,16 +7,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners._online import IntArray, perceptron_pass
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.online import (
+from spark_rank.learners.parameters import Integer, Parameter
+from spark_rank.learners.perceptrons.online import (
     OnlineLearner,
     check_examples,
     check_round,
     check_rule,
     linear_scores,
 )
-from spark_rank.learners.parameters import Integer, Parameter
+from spark_rank.learners.perceptrons.rounds import IntArray, perceptron_pass
 from spark_rank.learners.rows import Row
 
 

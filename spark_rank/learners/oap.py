@@ -10,19 +10,19 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners._oap_replay import RuleSum
-from spark_rank.learners._online import IntArray, Rule, rank_sums
 from spark_rank.learners.base import FloatArray, check_ranks
 from spark_rank.learners.errors import InvalidDataError, NotFittedError
-from spark_rank.learners.oap_members import Design, MemberGroup, PartialSums, digest
-from spark_rank.learners.online import (
+from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.perceptrons.members import Design, MemberGroup, PartialSums, digest
+from spark_rank.learners.perceptrons.online import (
     OnlineLearner,
     check_examples,
     check_round,
     linear_scores,
     read_only,
 )
-from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.perceptrons.replay import RuleSum
+from spark_rank.learners.perceptrons.rounds import IntArray, Rule, rank_sums
 from spark_rank.learners.rows import Row
 from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
@@ -33,7 +33,7 @@ class OAP(OnlineLearner):
     """Combines N PRanks; member j learns from example t iff ``B(seed, problem, j, t)`` says so.
 
     Harrington (ICML 2003, algorithm 2 and sec. 3.1). B is a hash of its arguments
-    (`member_draws`), and all sums over members are whole numbers (`PartialSums`): however the
+    (`draws`), and all sums over members are whole numbers (`PartialSums`): however the
     members are split into groups, and in whatever order the groups' sums are added, every
     learned attribute has the same bits. This holds for arbitrary features, and however a sequence
     is cut into parts. With half-integer features the sums are exact besides; otherwise a mean is
@@ -41,7 +41,7 @@ class OAP(OnlineLearner):
     50,000 examples of the paper.
 
     The online curve compares sums, and replays that of the weights within blocks of 2^16 rounds
-    (`_oap_replay`), rounded as a member's own weights are; `predict` applies the mean rule, whose
+    (`replay`), rounded as a member's own weights are; `predict` applies the mean rule, whose
     rounding may decide a tie of score and threshold otherwise.
 
     A sequence of T examples costs O(T N (d + k)) time and O(N d + T k) memory.

@@ -8,7 +8,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners._online import (
+from spark_rank.learners.base import FloatArray, check_features
+from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.kernels import KERNELS, Kernel
+from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.perceptrons.online import (
+    OnlineLearner,
+    check_examples,
+    check_round,
+    check_rule,
+    linear_scores,
+    read_only,
+)
+from spark_rank.learners.perceptrons.rounds import (
     IntArray,
     Rounds,
     Rule,
@@ -18,18 +30,6 @@ from spark_rank.learners._online import (
     prefix_rank_sums,
     voted_rank_sums,
 )
-from spark_rank.learners.base import FloatArray, check_features
-from spark_rank.learners.errors import NumericFailureError
-from spark_rank.learners.kernels import KERNELS, Kernel
-from spark_rank.learners.online import (
-    OnlineLearner,
-    check_examples,
-    check_round,
-    check_rule,
-    linear_scores,
-    read_only,
-)
-from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.rows import Row
 from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 

@@ -9,7 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spark_rank.learners._rankboost import (
+from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
+from spark_rank.learners.errors import InvalidDataError, NumericFailureError
+from spark_rank.learners.pairs.boosting import (
     Stumps,
     Weights,
     best_stump,
@@ -17,9 +19,7 @@ from spark_rank.learners._rankboost import (
     split_masses,
     weigh_examples,
 )
-from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
-from spark_rank.learners.errors import InvalidDataError, NumericFailureError
-from spark_rank.learners.pair_losses import misranked_pairs
+from spark_rank.learners.pairs.losses import misranked_pairs
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.rows import Row
 

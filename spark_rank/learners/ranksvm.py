@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from spark_rank.learners.base import check_targets
 from spark_rank.learners.kernel_machine import check_items
-from spark_rank.learners.pair_losses import HingeLoss
-from spark_rank.learners.pair_machine import PairMachine
+from spark_rank.learners.pairs.losses import HingeLoss
+from spark_rank.learners.pairs.machine import PairMachine
 from spark_rank.learners.parameters import Parameter
 
 

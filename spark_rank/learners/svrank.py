@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from spark_rank.learners.base import FloatArray, check_targets
 from spark_rank.learners.kernel_machine import check_items, mean_target
-from spark_rank.learners.pair_losses import InsensitiveLoss
-from spark_rank.learners.pair_machine import PairMachine
+from spark_rank.learners.pairs.losses import InsensitiveLoss
+from spark_rank.learners.pairs.machine import PairMachine
 from spark_rank.learners.parameters import Choice, Parameter, Real
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spark_rank.learners.pair_losses import misranked_pairs
+from spark_rank.learners.pairs.losses import misranked_pairs
 from spark_rank.preference.preferences import (
     Preference,
     as_preference,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.compiled import njit
-from spark_rank.learners._fenwick import count_below, insert
-from spark_rank.learners.member_draws import Words, mix, uniform
+from spark_rank.learners.compiled.fenwick import count_below, insert
+from spark_rank.learners.perceptrons.draws import Words, mix, uniform
 from spark_rank.preference.preferences import FloatArray
 
 IntArray = NDArray[np.int64]

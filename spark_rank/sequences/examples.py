@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.learners import OAP
-from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.feature_maps import polynomial_features
-from spark_rank.learners.member_draws import member_keys
-from spark_rank.learners.oap_blocks import pieces
+from spark_rank.learners.perceptrons.blocks import pieces
+from spark_rank.learners.perceptrons.draws import member_keys
+from spark_rank.learners.perceptrons.rounds import IntArray
 from spark_rank.sequences.files import Examples, SequenceFiles, TrialPart
 from spark_rank.users.prior_scores import Known
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from spark_rank.features.files import MappedFile, publish_array
 from spark_rank.learners.kernels import Kernel
-from spark_rank.learners.member_draws import member_keys
+from spark_rank.learners.perceptrons.draws import member_keys
 from spark_rank.sequences.files import SupportFiles, TrialPart
 from spark_rank.users.landmarks import Matrix, landmark_root
 

@@ -1,7 +1,7 @@
 """One long sequence, its members split over tasks: what Spark workers do with it.
 
 A task streams the sequence through one group of members and leaves, chunk of rounds after chunk,
-sums over its members (`sequence_parts`). Those of a block of rounds (`oap_blocks`) meet somewhere,
+sums over its members (`sequence_parts`). Those of a block of rounds (`blocks`) meet somewhere,
 and are added up chunk by chunk, which with the chunk's examples gives the ensemble's rank at every
 round, and after the last chunk its rule (`sequence_results`). A task holds O(N d + k · chunk), and
 the order of a reordered trial.
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_rank.learners._oap_replay import RuleSum
-from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.errors import LearnerError
-from spark_rank.learners.oap_blocks import block_of
+from spark_rank.learners.perceptrons.blocks import block_of
+from spark_rank.learners.perceptrons.replay import RuleSum
+from spark_rank.learners.perceptrons.rounds import IntArray
 from spark_rank.metrics import exact_rank_rate, pairwise_misranking, rank_loss
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, Trial, TrialSequence, View
 from spark_rank.sequences.files import Examples, SequenceFiles, open_sequence

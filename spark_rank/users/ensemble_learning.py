@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import OAP
-from spark_rank.learners._online import IntArray
-from spark_rank.learners.diversity import disagreement, mean_angle
 from spark_rank.learners.errors import LearnerError
+from spark_rank.learners.perceptrons.diversity import disagreement, mean_angle
+from spark_rank.learners.perceptrons.rounds import IntArray
 from spark_rank.tables.contract import Column, arrow_schema, ddl
 from spark_rank.tables.contracts import ENSEMBLE_MODELS
 from spark_rank.users.batches import build_batch

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.learners.ridge import ridge_of
+from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.metrics import margin_bounds, stability_bounds
 
 # bound -> the columns of `metrics` with the cost that it adds to, itself, and what it bounds

@@ -1,6 +1,6 @@
 """Parts of ensembles on their way: what a group of members leaves, as a row that adds up.
 
-Real sums travel as whole numbers of steps (`oap_members`), so that parts give the same bits in
+Real sums travel as whole numbers of steps (`members`), so that parts give the same bits in
 whatever order and grouping they are added. Arrays travel as bytes, which Arrow and Spark copy
 whole; a step, which is a power of two, as its exponent, and what there is of every round in as
 few bytes as hold it. Compressing them, to four tenths, takes as long as it saves.
@@ -19,16 +19,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from spark_rank.learners._online import IntArray
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.diversity import direction_sums, predicted_counts
-from spark_rank.learners.oap_blocks import block_of, blocks_begun
-from spark_rank.learners.oap_members import MemberGroup, PartialSums
+from spark_rank.learners.perceptrons.blocks import block_of, blocks_begun
+from spark_rank.learners.perceptrons.diversity import direction_sums, predicted_counts
+from spark_rank.learners.perceptrons.members import MemberGroup, PartialSums
+from spark_rank.learners.perceptrons.rounds import IntArray
 from spark_rank.tables.contract import Column, arrow_schema, ddl
 
 Row = dict[str, Any]
 
-# a part belongs to a problem (user or trial), a learner, and a block of rounds (`oap_blocks`)
+# a part belongs to a problem (user or trial), a learner, and a block of rounds (`blocks`)
 KEY = ("problem", "learner", "block")
 _BYTES = {
     "coef": np.int64, "coef_steps": np.int16, "thresholds": np.int64, "moves": np.int32,

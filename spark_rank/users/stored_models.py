@@ -20,15 +20,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_rank.features.files import ItemFeatures
-from spark_rank.learners._online import (
+from spark_rank.learners.kernels import Kernel
+from spark_rank.learners.perceptrons.online import check_round, read_only
+from spark_rank.learners.perceptrons.rounds import (
     Rule,
     prefix_rank_sums,
     rank_sums,
     row_scores,
     voted_rank_sums,
 )
-from spark_rank.learners.kernels import Kernel
-from spark_rank.learners.online import check_round, read_only
 from spark_rank.rank_rule import nearest_whole, ranks_from_scores
 from spark_rank.users.batches import ragged
 

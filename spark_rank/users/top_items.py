@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.compiled import njit
-from spark_rank.learners._dot import dot
+from spark_rank.learners.compiled.dot import dot
 
 Single = NDArray[np.float32]
 Double = NDArray[np.float64]

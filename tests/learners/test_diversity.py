@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ordinal_twins import naive_rank
 
-from spark_rank.learners.diversity import (
+from spark_rank.learners.errors import InvalidDataError
+from spark_rank.learners.perceptrons.diversity import (
     direction_sums,
     disagreement,
     mean_angle,
     predicted_counts,
 )
-from spark_rank.learners.errors import InvalidDataError
 
 
 @given(st.integers(0, 1000), st.integers(2, 7))

@@ -28,7 +28,6 @@ from ordinal_twins import (
     running_average,
 )
 
-from spark_rank.learners import _oap, _oap_replay, oap_blocks
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -36,9 +35,10 @@ from spark_rank.learners.errors import (
     NumericFailureError,
 )
 from spark_rank.learners.feature_maps import polynomial_features
-from spark_rank.learners.member_draws import cumulative_counts, member_keys, presentations
 from spark_rank.learners.oap import OAP
-from spark_rank.learners.oap_members import MemberGroup, PartialSums
+from spark_rank.learners.perceptrons import blocks, member_rounds, replay
+from spark_rank.learners.perceptrons.draws import cumulative_counts, member_keys, presentations
+from spark_rank.learners.perceptrons.members import MemberGroup, PartialSums
 from spark_rank.learners.prank import PRank
 
 COMBINES = ("bpm", "bagging", "voted")
@@ -61,7 +61,7 @@ def draws(ensemble: OAP, n_rounds: int) -> Ints:
 @contextmanager
 def blocks_of(n_rounds: int) -> Iterator[None]:
     """Let blocks be that short, so that small data cross several."""
-    with mock.patch.object(oap_blocks, "BLOCK_ROUNDS", n_rounds):
+    with mock.patch.object(blocks, "BLOCK_ROUNDS", n_rounds):
         yield
 
 
@@ -440,11 +440,11 @@ def test_the_kernel_is_compiled_once() -> None:
     X, y = half_integer_problem(8)
     OAP(5, n_members=2).fit(X.astype(np.float32), y.astype(np.int32))
     OAP(5, n_members=2, sampling="poisson", seed=2**64 - 1).fit(np.asfortranarray(X), list(y))
-    assert len(_oap.member_rounds.signatures) == 1
-    assert len(_oap_replay.replay_pass.signatures) == 1
+    assert len(member_rounds.member_rounds.signatures) == 1
+    assert len(replay.replay_pass.signatures) == 1
 
 
-@pytest.mark.parametrize("kernel", [_oap.member_rounds, _oap_replay.replay_pass])
+@pytest.mark.parametrize("kernel", [member_rounds.member_rounds, replay.replay_pass])
 def test_the_kernel_counts_no_references(kernel: Any) -> None:
     OAP(5, n_members=2).fit(*half_integer_problem(8))
     compiled = njit(_nrt=kernel.targetoptions["_nrt"])(kernel.py_func)

@@ -23,8 +23,7 @@ from ordinal_twins import (
     running_average,
 )
 
-from spark_rank.learners import _online
-from spark_rank.learners._dot import dot
+from spark_rank.learners.compiled.dot import dot
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -32,6 +31,7 @@ from spark_rank.learners.errors import (
     NumericFailureError,
 )
 from spark_rank.learners.feature_maps import polynomial_features
+from spark_rank.learners.perceptrons import rounds
 from spark_rank.learners.prank import PRank
 
 KERNELS: dict[str, Callable[[Floats, Floats], float]] = {
@@ -343,7 +343,7 @@ def test_inputs_are_unchanged_whatever_their_layout(kernel: str) -> None:
     frozen.flags.writeable = False
     for same in (X.astype(np.float32), np.asfortranarray(X), np.repeat(X, 2, 0)[::2], frozen):
         same_state(learner, PRank(5, kernel=kernel, readout="voted").fit(same, y.tolist()))
-    assert len(_online.prank_pass.signatures) == 1
+    assert len(rounds.prank_pass.signatures) == 1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, LinearSVC
 
 from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
-from spark_rank.learners.pair_losses import misranked_pairs
+from spark_rank.learners.pairs.losses import misranked_pairs
 from spark_rank.learners.ranksvm import RankSVM
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,6 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVR, LinearSVR
 
-from spark_rank.learners import pair_machine
-from spark_rank.learners._smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -24,7 +22,9 @@ from spark_rank.learners.errors import (
     NumericFailureError,
 )
 from spark_rank.learners.mprank import MPRank
-from spark_rank.learners.pair_losses import InsensitiveLoss
+from spark_rank.learners.pairs import machine
+from spark_rank.learners.pairs.losses import InsensitiveLoss
+from spark_rank.learners.pairs.smooth_newton import NewtonSolution, minimise_by_newton
 from spark_rank.learners.svrank import SVRank
 
 Floats = NDArray[np.float64]
@@ -275,7 +275,7 @@ def test_the_bundle_method_takes_over(
     def stopped(*arguments: Any) -> NewtonSolution:
         return minimise_by_newton(*arguments[:2], 1e-2, 1000)._replace(converged=False)
 
-    monkeypatch.setattr(pair_machine, "minimise_by_newton", stopped)
+    monkeypatch.setattr(machine, "minimise_by_newton", stopped)
     learner = SVRank(100.0, power=power, tol=1e-6).fit(X, y)
     assert learner.converged_
     assert learner.duality_gap_ <= 1e-6
@@ -296,7 +296,7 @@ def test_the_better_of_two_ends_is_kept(
         return found._replace(converged=False, n_iter=5, **nothing)
 
     expected = SVRank(1e3, tol=1e-9).fit(X, y)
-    monkeypatch.setattr(pair_machine, "minimise_by_newton", stopped)
+    monkeypatch.setattr(machine, "minimise_by_newton", stopped)
     learner = SVRank(1e3, tol=1e-12, max_iter=7).fit(X, y)
     assert not learner.converged_
     assert learner.n_iter_ == 7

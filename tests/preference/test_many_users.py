@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spark_rank.learners.member_draws import mix, uniform
+from spark_rank.learners.perceptrons.draws import mix, uniform
 from spark_rank.preference import (
     Counted,
     degree_rank,

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.features.files import open_distributed
 from spark_rank.learners import OAP
-from spark_rank.learners.oap_blocks import BLOCK_ROUNDS
+from spark_rank.learners.perceptrons.blocks import BLOCK_ROUNDS
 from spark_rank.sequences.files import Examples, TrialPart
 from spark_rank.users.ensemble_learning import ensemble_batches
 from tests.stages import ensembles_at_work as at_work

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_rank.learners import OAP, oap_blocks
+from spark_rank.learners import OAP
+from spark_rank.learners.perceptrons import blocks
 from spark_rank.users.batches import build_batch
 from spark_rank.users.member_sums import (
     PART_SCHEMA,
@@ -48,7 +49,7 @@ def same(left: MemberPart, right: MemberPart) -> None:
 def test_a_row_is_the_part_that_it_was(
     combine: str, far: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", block)
+    monkeypatch.setattr(blocks, "BLOCK_ROUNDS", block)
     whole = part(2, 6, combine)
     whole = replace(whole, sums=replace(whole.sums, thresholds=whole.sums.thresholds * far))
     (row,) = build_batch([as_row("p", "it", whole)], PART_SCHEMA).to_pylist()
@@ -57,15 +58,15 @@ def test_a_row_is_the_part_that_it_was(
 
 
 def test_a_row_is_of_the_block_of_its_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", 20)
-    group, blocks = None, []
+    monkeypatch.setattr(blocks, "BLOCK_ROUNDS", 20)
+    group, rows = None, []
     for start, stop in ((0, 20), (20, 35), (35, 60)):
         group = ENSEMBLE.train_members(X[start:stop], RANKS[start:stop], resume=group)
         here = part_of(group, "bpm", X[:5], keep_rules=False)
         row = as_row("p", "it", here)
         same(from_row(row, 4), here)
-        blocks.append((row["block"], len(here.sums.coef)))
-    assert blocks == [(0, 1), (1, 2), (1, 2)]
+        rows.append((row["block"], len(here.sums.coef)))
+    assert rows == [(0, 1), (1, 2), (1, 2)]
 
 
 @pytest.mark.parametrize("combine", ["bpm", "bagging", "voted"])

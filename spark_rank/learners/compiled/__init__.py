@@ -1,0 +1,1 @@
+"""Compiled arithmetic that several learners share."""

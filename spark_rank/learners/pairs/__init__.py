@@ -1,0 +1,1 @@
+"""Losses over pairs, and the solvers that lower them."""

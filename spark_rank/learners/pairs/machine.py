@@ -1,0 +1,243 @@
+"""What SVRank and RankSVM share: a kernel machine under a pair loss."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar, cast
+
+import numpy as np
+
+from spark_rank.learners.base import FloatArray
+from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.kernel_machine import (
+    KERNEL_PARAMETERS,
+    KernelMachine,
+    centre_gram,
+    check_gram,
+)
+from spark_rank.learners.pairs.bundle import GramProduct, Plane, Solution, minimise
+from spark_rank.learners.pairs.certificates import (
+    Point,
+    certified,
+    point_of_dual,
+    point_of_weights,
+)
+from spark_rank.learners.pairs.losses import HingeLoss, InsensitiveLoss
+from spark_rank.learners.pairs.smooth_newton import NewtonSolution, minimise_by_newton
+from spark_rank.learners.parameters import Integer, Parameter, Real
+
+HingeSum = InsensitiveLoss | HingeLoss
+Found = TypeVar("Found", bound=Solution | NewtonSolution)
+
+_FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
+_SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
+_FIRST_ROUNDS = 12
+_SPANNED = 512  # items up to which features that span them are found where rounding is great
+_NOISE = 1e-14  # eigenvalues below this share of the greatest, an item, are rounding
+_LOST = 0.9  # a gap like this, and no round that lessens it: the model may be anything
+_OVERFLOWED = "the solution overflowed: lower C, or scale X down"
+_FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
+
+
+class PairMachine(KernelMachine):
+    """Base of the learners that minimise ``½‖w‖² + R(h)``, ``h = w·Φ(x)``, R a pair loss.
+
+    Linear kernel, few features or few items: a smoothing Newton method for w, see
+    `_smooth_newton`; where rounding stops it short of the tolerance, the bundle method goes on
+    from its last plane. Otherwise the bundle method; where rounding stops it under a kernel, and
+    there are not too many items, Newton's method on coordinates of the items. For the linear kernel
+    with d < m its product with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m
+    kernel matrix is held and a product is O(m²). A pair loss is blind to a constant, so α sums to 0
+    and features may be centred.
+    """
+
+    parameters: ClassVar[dict[str, Parameter]] = {
+        **KERNEL_PARAMETERS,
+        "tol": Real("relative duality gap to reach", above=0.0),
+        "max_iter": Integer("most rounds of the solver", at_least=1),
+    }
+    state: ClassVar[tuple[str, ...]] = (
+        *KernelMachine.state,
+        "duality_gap_",
+        "n_iter_",
+        "converged_",
+    )
+
+    tol: float
+    max_iter: int
+
+    def _fit_machine(self, X: FloatArray, loss: HingeSum) -> float:
+        """Learn everything but the constant; return the mean raw score of the training items."""
+        fit_kernel = self._fit_linear if self.kernel == "linear" else self._fit_kernel
+        with np.errstate(over="ignore", invalid="ignore"):  # the solver reports what overflows
+            solution, mean_score = fit_kernel(X, loss)
+        self.objective_ = solution.objective
+        self.duality_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        return mean_score
+
+    def _fit_linear(self, X: FloatArray, loss: HingeSum) -> tuple[Solution | NewtonSolution, float]:
+        means = X.sum(axis=0) / len(X)
+        self.dual_coef_, self.support_, self.gamma_ = None, None, None
+        if loss.is_nothing():
+            self.coef_ = np.zeros(X.shape[1])
+            return _constant_solution(len(X)), 0.0
+        features = X - means
+        solution, self.coef_ = self._minimise_linear(features, loss)
+        solution = self._certified(solution, loss, point_of_weights(features, self.coef_))
+        return solution, float(means @ self.coef_)
+
+    def _certified(self, solution: Found, loss: HingeSum, point: Point) -> Found:
+        """Return the solution with the gap that rounding leaves, or raise if it leaves none."""
+        _check_finite(solution)
+        objective, gap = certified(loss, point, solution.objective, solution.gap, self.tol)
+        if gap > max(_LOST, self.tol) and solution.n_iter < self.max_iter:
+            raise NumericFailureError(
+                "rounding leaves nothing of the solution: lower C, or scale X down"
+            )
+        known = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
+        return cast(Found, known)
+
+    def _minimise_linear(
+        self, features: FloatArray, loss: HingeSum
+    ) -> tuple[Solution | NewtonSolution, FloatArray]:
+        """Return the solution and w, by the methods that suit the size of the problem."""
+        size = min(features.shape) if loss.n_groups <= _FEW_GROUPS else _SOME_FEATURES + 1
+        tried: list[tuple[Solution | NewtonSolution, FloatArray]] = []
+        left = self.max_iter
+        known: Plane | None = None
+        if size > _FEW_FEATURES:
+            rounds = left if size > _SOME_FEATURES else min(_FIRST_ROUNDS, left)
+            first = self._solve(loss, _linear_product(features), len(features), rounds)
+            tried.append((first, first.dual @ features))
+            left -= first.n_iter
+        if left > 0 and not (tried and tried[0][0].converged):
+            near = _minimise_in_span(features, loss, float(self.tol), left)
+            left -= near.n_iter
+            if np.isfinite(near.objective):
+                tried.append((near, near.coef))
+                known = Plane(near.plane_slope, near.plane_constant)
+        if left > 0 and not (tried and tried[-1][0].converged):
+            last = self._solve(loss, _linear_product(features), len(features), left, known)
+            tried.append((last, last.dual @ features))
+            left -= last.n_iter
+        if not tried:
+            raise NumericFailureError(_OVERFLOWED)
+        best, coef = min(tried, key=lambda one: (one[0].gap, one[0].objective))
+        return best._replace(n_iter=self.max_iter - left), coef
+
+    def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
+        self.coef_, self.gamma_ = None, self._width(X)
+        self.support_ = None if self.kernel == "precomputed" else X.copy()
+        if self.kernel == "precomputed":
+            check_gram(X)
+        if loss.is_nothing():
+            self.dual_coef_ = np.zeros(len(X))
+            return _constant_solution(len(X)), 0.0
+        gram, given, row_means, origin = self._training_gram(X)
+        solution = self._minimise_kernel(gram, loss)
+        dual = self.dual_coef_ = solution.dual
+        solution = self._certified(solution, loss, point_of_dual(gram, dual, given))
+        mean = float(row_means @ dual)
+        if origin is not None:
+            mean += float(origin @ ((X - origin).T @ dual))
+        return solution, mean
+
+    def _training_gram(
+        self, X: FloatArray
+    ) -> tuple[FloatArray, float | None, FloatArray, FloatArray | None]:
+        """Return kernel values and what they are of.
+
+        These are the greatest value given where they are centred, the means that make the mean
+        score of α, and the origin of the points.
+        """
+        if self.kernel == "precomputed":
+            gram, greatest = X.copy(), float(np.abs(X).max())
+            return gram, greatest, centre_gram(gram), None
+        points, origin = self._near_origin(X)
+        gram = self._kernel()(points, points)
+        return gram, None, gram.mean(axis=0), origin
+
+    def _minimise_kernel(self, gram: FloatArray, loss: HingeSum) -> Solution:
+        """Return the bundle method's solution; where rounding stopped it, the better of two.
+
+        The second is Newton's method on features that span the items, of which no two are nearly
+        the same: it computes its bounds afresh in every round, and loses fewer digits.
+        """
+        first = self._solve(loss, lambda g: gram @ g, len(gram), self.max_iter)
+        left = self.max_iter - first.n_iter
+        if first.converged or left == 0:
+            return first
+        second = None
+        if len(gram) <= _SPANNED and loss.n_groups <= _FEW_GROUPS:
+            second = _minimise_in_kernel_span(gram, loss, float(self.tol), left)
+        rounds = first.n_iter + (second.n_iter if second else 0)
+        best = second if second and second.gap < first.gap else first
+        return best._replace(n_iter=rounds)
+
+    def _solve(
+        self,
+        loss: HingeSum,
+        product: GramProduct,
+        n_examples: int,
+        max_iter: int,
+        known: Plane | None = None,
+    ) -> Solution:
+        """Run the bundle method."""
+        solution = minimise(loss, product, n_examples, tol=self.tol, max_iter=max_iter, known=known)
+        _check_finite(solution)
+        return solution
+
+
+def _minimise_in_span(
+    features: FloatArray, loss: HingeSum, tol: float, max_iter: int
+) -> NewtonSolution:
+    """Run Newton's method; w is in the span of the items, which may have fewer dimensions.
+
+    The last of centred items adds nothing to the span. The objective of what overflows is NaN.
+    """
+    if features.shape[1] < features.shape[0]:
+        return minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    basis = np.linalg.qr(features[:-1].T)[0]
+    near = minimise_by_newton(features @ basis, loss.hinges(), tol, max_iter)
+    return near._replace(coef=basis @ near.coef)
+
+
+def _constant_solution(m: int) -> Solution:
+    return Solution(np.zeros(m), np.zeros(m), 0.0, 0.0, 0, True)
+
+
+def _minimise_in_kernel_span(
+    gram: FloatArray, loss: HingeSum, tol: float, max_iter: int
+) -> Solution | None:
+    """Run Newton's method on coordinates of the items, from the centred kernel matrix: O(m³).
+
+    None if that overflows, or the kernel is none.
+    """
+    centred = gram - gram.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(centred)
+    kept = values > _NOISE * len(gram) * values[-1]
+    lengths = np.sqrt(values[kept])
+    features = np.ascontiguousarray(vectors[:, kept] * lengths)
+    near = minimise_by_newton(features, loss.hinges(), tol, max_iter)
+    if not np.isfinite(near.objective):
+        return None
+    dual = vectors[:, kept] @ (near.coef / lengths)
+    dual -= dual.mean()
+    scores = gram @ dual
+    objective = 0.5 * float(dual @ scores) + loss(scores)[0]
+    gap = max(1.0 - near.objective * (1.0 - near.gap) / objective, 0.0)
+    return Solution(dual, scores, objective, gap, near.n_iter, gap <= tol)
+
+
+def _check_finite(solution: Solution | NewtonSolution) -> None:
+    if not np.isfinite(solution.objective):
+        raise NumericFailureError(_OVERFLOWED)
+
+
+def _linear_product(features: FloatArray) -> GramProduct:
+    if features.shape[1] < len(features):
+        return lambda g: features @ (g @ features)
+    gram = features @ features.T
+    return lambda g: gram @ g

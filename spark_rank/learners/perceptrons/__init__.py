@@ -1,0 +1,1 @@
+"""On-line rules, round by round, and ensembles of them."""

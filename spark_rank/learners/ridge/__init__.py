@@ -1,0 +1,1 @@
+"""Ridge problems with a free intercept: solutions, paths of C, leave-pair-out errors."""
