@@ -48,7 +48,7 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     table = scaled(kept, facts, scale).join(_offsets(config, run), "item")
     rows = run.write(ITEM_FEATURES, sorted_parts(table, facts))
     written = run.written(ITEM_FEATURES)
-    offsets = written.select("item", "item_id", "offset").orderBy("item").toArrow()
+    offsets = written.select("item", "item_id", "offset").toArrow().sort_by("item")
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))
         files = publish_files(run, matrix, offsets)

@@ -33,7 +33,7 @@ from spark_rank.wording import count_of
 def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Learn item factors and the prior of every user."""
     settings = config.features
-    items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
+    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
     found = learned_factors(
         settings,
         run.read(BLOCKS),
@@ -93,7 +93,7 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Take the factors of an earlier run; of items that it does not know nothing is expected."""
     earlier, record = run_with_factors(config, run)
     old = open_distributed(distribute_files(spark, earlier))
-    items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
+    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
     ids = items.column("item_id").combine_chunks()
     found = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
     known = ~np.isnan(found)

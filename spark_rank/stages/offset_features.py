@@ -22,7 +22,7 @@ def offset_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     """Take the item offset alone: an item has no features."""
     offsets = shrunken_offsets(config.features, run)
     rows = write_offsets(run, offsets)
-    files = publish_offsets(run, offsets.orderBy("item").toArrow())
+    files = publish_offsets(run, offsets.toArrow().sort_by("item"))
     return StageResult(
         f"{count_of(rows, 'item')}, the offset alone",
         {ITEM_FEATURES.table: rows},

@@ -32,7 +32,7 @@ def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     """Choose the panel that all users share, and fill its matrix."""
     settings = config.features
     blocks = run.read(BLOCKS)
-    offsets = shrunken_offsets(settings, run).orderBy("item").toArrow()
+    offsets = shrunken_offsets(settings, run).toArrow().sort_by("item")
     choose = covering_panel if settings.panel_choice == "coverage" else most_active_panel
     panel = choose(blocks, settings.panel_size, len(offsets), _middle(run))
     reviewers = panel_table(
@@ -68,7 +68,7 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
         REVIEWER_RATINGS.table: run.write(REVIEWER_RATINGS, _values(spark, run, collected)),
         ITEM_FEATURES.table: write_offsets(run, offsets),
     }
-    files = publish_offsets(run, offsets.orderBy("item").toArrow(), pool)
+    files = publish_offsets(run, offsets.toArrow().sort_by("item"), pool)
     return StageResult(
         f"{_drawn(collected)}: {count_of(len(pool.ratings), 'rating')}",
         tables,

@@ -83,7 +83,7 @@ def rating_limits(run: Run) -> tuple[float, float]:
 
 def rank_scale(run: Run) -> RankScale | None:
     """Return the levels of the ratings; None if the scale is continuous and not cut."""
-    scale = run.read(RATING_SCALE).orderBy("rank").collect()
+    scale = sorted(run.read(RATING_SCALE).collect(), key=lambda row: row["rank"])
     # ratings are stored as float32: a cut is compared as the number it is among them
     cuts = tuple(float(np.float32(row["lower"])) for row in scale if row["lower"] is not None)
     return RankScale(tuple(row["rating"] for row in scale), cuts or None) if scale else None

@@ -56,5 +56,5 @@ def _factors(config: Config, run: Run, blocks: DataFrame) -> dict[str, NDArray[n
 
 def _offset(shrinkage: float, run: Run, blocks: DataFrame) -> NDArray[np.float64]:
     offsets = item_offsets(blocks, run.read(ITEMS).select("item", "item_id"), shrinkage)
-    in_order = offsets.orderBy("item").select("offset").toArrow()
+    in_order = offsets.select("item", "offset").toArrow().sort_by("item")
     return np.asarray(in_order["offset"].to_numpy())

@@ -13,7 +13,6 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_rank.config.run_ids import check_run_id
@@ -153,7 +152,7 @@ class Run:
             contract.check(frame)
         except ContractError as error:
             raise ContractError(f"{path}: {error}{_REMEDY}") from None
-        self._check_content(frame, contract, rows)
+        self._check_content(contract, rows)
         self._checked[contract.table] = _Checked(rows, signs, frame.schema)
         return frame
 
@@ -186,20 +185,22 @@ class Run:
         paths = [f"{self.path(contract.table)}/{name}" for name in files]
         return self.spark.read.schema(contract.schema()).parquet(*paths)
 
-    def _check_content(self, frame: DataFrame, contract: Contract, rows: int) -> None:
-        """Refuse a table that is not what its record says: rows lost, another version mixed in."""
-        version = F.col(VERSION_COLUMN)
-        found = frame.agg(F.count("*"), F.min(version), F.max(version)).head()
-        versions = {found[1], found[2]} - {None} if found else set()
+    def _check_content(self, contract: Contract, rows: int) -> None:
+        """Refuse a table that is not what its record says: rows lost, another version mixed in.
+
+        The files' footers tell it, without a Spark job.
+        """
+        path = self.path(contract.table)
+        versions = set(stored_range(self.files, path, VERSION_COLUMN) or ())
         if versions - {contract.version}:
             raise ContractError(
-                f"{self.path(contract.table)}: holds version {max(versions)}, this package reads "
+                f"{path}: holds version {max(versions):.0f}, this package reads "
                 f"version {contract.version}{_REMEDY}"
             )
-        if found and found[0] != rows:
+        found = stored_rows(self.files, [path])
+        if found != rows:
             raise ContractError(
-                f"{self.path(contract.table)}: holds {found[0]:,} rows, the manifest says "
-                f"{rows:,}{_REMEDY}"
+                f"{path}: holds {found:,} rows, the manifest says {rows:,}{_REMEDY}"
             )
 
     def record(self, stage: str) -> dict[str, Any] | None:
