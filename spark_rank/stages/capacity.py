@@ -60,5 +60,7 @@ def _settings(spark: SparkSession) -> dict[str, str]:
     settings = {name: value for name, value in found.items() if value is not None}
     # under spark-submit the driver's JVM ran before the configuration was read
     jvm: Any = spark._jvm
-    settings["spark.driver.memory"] = f"{jvm.java.lang.Runtime.getRuntime().maxMemory()}b"
+    settings["spark.driver.memory"] = (
+        f"{getattr(jvm, 'java.lang.Runtime').getRuntime().maxMemory()}b"
+    )
     return settings

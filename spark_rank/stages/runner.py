@@ -198,7 +198,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
         "spark_rank": spark_rank.__version__,
         **{package.__name__: package.__version__ for package in packages},
         "python": platform.python_version(),
-        "java": str(jvm.System.getProperty("java.version")),
+        "java": str(getattr(jvm, "java.lang.System").getProperty("java.version")),
     }
 
 
