@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.report.console import accuracy_lines
 from spark_rank.session.session import spark_session
 from spark_rank.session.worker_log import tell_worker_lines
@@ -56,7 +57,7 @@ def _stages(name: str, config: Config) -> list[Stage]:
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
     """Return what a person wants to know at the end: users, accuracy, where things are."""
-    lines = ["", *accuracy_lines(records), ""]
+    lines = ["", *accuracy_lines(run.facts(EvaluateFacts), records), ""]
     tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
     if FINAL_MODELS.table in records.get("refit", {}).get("tables", {}):
         tables.insert(1, (FINAL_MODELS.table, run.path(FINAL_MODELS.table)))

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import spark_rank
 from spark_rank.config import Config
+from spark_rank.records.facts import as_record
 from spark_rank.session.jvm_death import named_stage
 from spark_rank.session.progress import Progress, job_description
 from spark_rank.stages.capacity import warn_if_too_small
@@ -214,7 +215,7 @@ def _spark_facts(spark: SparkSession) -> dict[str, str]:
 
 
 def _outcome(result: StageResult) -> Record:
-    return {"message": result.message, "tables": result.tables, "facts": result.facts}
+    return {"message": result.message, "tables": result.tables, "facts": as_record(result.facts)}
 
 
 def plain(settings: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.records.facts import Facts
 from spark_rank.store.run import Run
 
 
@@ -21,7 +22,7 @@ class StageResult:
 
     message: str
     tables: dict[str, int] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     users: int | None = None
 
 
