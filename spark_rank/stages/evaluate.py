@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
+from spark_rank.config.sections import check_evaluate
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
@@ -140,4 +141,5 @@ STAGE = Stage(
     needs=lambda config: ("train", "features", "ingest"),
     inputs=lambda config, run: ensemble_input(run),
     follows_inputs=True,
+    validate=check_evaluate,
 )

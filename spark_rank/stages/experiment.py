@@ -215,4 +215,5 @@ STAGE = Stage(
     run=experiment,
     settings=_settings,
     inputs=_inputs,
+    validate=chosen_experiment,
 )

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_rank import events
 from spark_rank.config import Config, InputConfig
+from spark_rank.config.sections import check_input
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.formats import FORMATS, read_ratings
@@ -244,4 +245,5 @@ STAGE = Stage(
     settings=_effective_input,
     needs=lambda config: () if config.input.path is not None else ("synthesize",),
     inputs=input_fingerprint,
+    validate=check_input,
 )

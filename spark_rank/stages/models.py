@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.config.ensemble_checks import user_ensembles
+from spark_rank.config.labels import user_ensembles
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
 from spark_rank.records.models import TrainFacts, UserEnsembleFacts

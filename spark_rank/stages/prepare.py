@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, PrepareConfig
+from spark_rank.config.sections import check_prepare
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import FilterStep, filter_ratings, settled
 from spark_rank.data.profile import data_profile
@@ -93,4 +94,5 @@ STAGE = Stage(
     run=prepare,
     settings=lambda config: config.prepare,
     needs=lambda config: ("ingest",),
+    validate=check_prepare,
 )

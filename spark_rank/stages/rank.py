@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.labels import trained_labels
+from spark_rank.config.sections import check_rank
 from spark_rank.errors import ConfigError
 from spark_rank.frames import rank as frames
 from spark_rank.records.results import RankFacts
@@ -81,4 +82,5 @@ STAGE = Stage(
     run=rank,
     settings=lambda config: config.rank,
     needs=_needs,
+    validate=check_rank,
 )

@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.labels import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
+from spark_rank.config.sections import check_recommend
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.frames import recommend as frames
@@ -280,4 +281,5 @@ STAGE = Stage(
     needs=needs_of_lists,
     inputs=_inputs,
     follows=(REFIT,),
+    validate=check_recommend,
 )

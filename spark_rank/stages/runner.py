@@ -58,6 +58,12 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
         yield
 
 
+def validate(stages: Iterable[Stage], config: Config) -> None:
+    """Raise `ConfigError` for what a stage refuses in its own section of the configuration."""
+    for stage in stages:
+        stage.validate(config)
+
+
 def check_stages(
     stages: Sequence[Stage], config: Config, run: Run, beside: Iterable[Stage] = ()
 ) -> list[Planned]:
@@ -65,6 +71,7 @@ def check_stages(
 
     `beside` are stages that the run may hold as well: what they were made with has to stay true.
     """
+    validate(stages, config)
     shelf = Shelf(run.run_id, run.root, run.record)
     planned = plan_stages([_asked(stage, config, run) for stage in stages], shelf)
     made = {one.asked.name for one in planned if one.action is not Action.KEEP}

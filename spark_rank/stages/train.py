@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, TrainConfig
+from spark_rank.config.sections import check_train
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.frames import train as frames
 from spark_rank.records.models import TrainFacts
@@ -147,4 +148,5 @@ STAGE = Stage(
     settings=lambda config: config.train,
     needs=lambda config: ("features", "prepare", *(("tune",) if tune.is_needed(config) else ())),
     check=_check,
+    validate=check_train,
 )

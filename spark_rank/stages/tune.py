@@ -12,6 +12,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.config.sections import check_train
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
@@ -200,4 +201,5 @@ STAGE = Stage(
     run=tune,
     settings=_deciding_settings,
     needs=lambda config: ("features", "prepare"),
+    validate=check_train,
 )
