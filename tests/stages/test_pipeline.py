@@ -19,7 +19,7 @@ from spark_rank.learners import MPRank
 from spark_rank.metrics import mean_squared_difference
 from spark_rank.records.data import IngestFacts, PrepareFacts
 from spark_rank.records.facts import Facts, as_record
-from spark_rank.records.features import FactorFacts
+from spark_rank.records.features import FeatureFacts
 from spark_rank.records.models import RefitFacts, TrainFacts
 from spark_rank.records.results import AggregateFacts, EvaluateFacts, RankFacts, RecommendFacts
 from spark_rank.session.session import runtime_setting
@@ -105,7 +105,7 @@ def test_nothing_is_lost_between_the_rooms(finished: Run) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [IngestFacts, PrepareFacts, FactorFacts, TrainFacts, EvaluateFacts, RankFacts, AggregateFacts,
+    [IngestFacts, PrepareFacts, FeatureFacts, TrainFacts, EvaluateFacts, RankFacts, AggregateFacts,
      RefitFacts, RecommendFacts],
 )  # fmt: skip
 def test_what_stages_found_out_is_typed(finished: Run, kind: type[Facts]) -> None:
