@@ -272,6 +272,13 @@ class FeaturesConfig:
         at_least=0.0,
     )
 
+    @property
+    def width(self) -> int:
+        """Return how many features learners see; of given ones, which only the data tell, 100."""
+        widths = {"factors": self.rank, "panel": self.panel_size,
+                  "reference": self.reference_size, "given": 100, "offset": 0}  # fmt: skip
+        return widths[self.kind]
+
 
 @dataclass(frozen=True)
 class LearnerConfig:

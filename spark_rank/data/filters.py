@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.errors import InputDataError
+from spark_rank.records.data import FilterFacts
 from spark_rank.wording import count_of
 
 # so many numbers are sent to every task; more are joined by sorting
@@ -45,13 +45,19 @@ class FilterStep:
     before: Activity
     after: Activity
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> FilterFacts:
         """Return the step as numbers: kept and dropped ratings, users and items."""
-        facts: dict[str, Any] = {"filter": self.label, "round": self.round}
-        for kind in ("ratings", "users", "items"):
-            kept = getattr(self.after, kind)
-            facts |= {kind: kept, f"{kind}_dropped": getattr(self.before, kind) - kept}
-        return facts
+        before, after = self.before, self.after
+        return FilterFacts(
+            filter=self.label,
+            round=self.round,
+            ratings=after.ratings,
+            ratings_dropped=before.ratings - after.ratings,
+            users=after.users,
+            users_dropped=before.users - after.users,
+            items=after.items,
+            items_dropped=before.items - after.items,
+        )
 
 
 def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +33,17 @@ def item_counts(blocks: DataFrame, items: DataFrame) -> DataFrame:
     return counts.select("item_id", "item", "n_train", "n").coalesce(1).sortWithinPartitions("item")
 
 
-def block_sizes(blocks: DataFrame) -> dict[str, int]:
-    """Return the facts about the sizes of the blocks."""
+class BlockSizes(NamedTuple):
+    """How many ratings the blocks have, and how many of their users have nothing held out."""
+
+    train_ratings: int
+    test_ratings: int
+    most_ratings_of_a_user: int
+    users_with_nothing_held_out: int
+
+
+def block_sizes(blocks: DataFrame) -> BlockSizes:
+    """Return how large the blocks are; one pass."""
     size, n_train = F.size("items"), F.col("n_train")
     found = blocks.agg(
         F.sum(n_train).alias("train_ratings"),
@@ -41,7 +51,7 @@ def block_sizes(blocks: DataFrame) -> dict[str, int]:
         F.max(size).alias("most_ratings_of_a_user"),
         F.sum((size == n_train).cast("int")).alias("users_with_nothing_held_out"),
     ).head()
-    return {} if found is None else {name: value or 0 for name, value in found.asDict().items()}
+    return BlockSizes(*(value or 0 for value in found or (0, 0, 0, 0)))
 
 
 def counted_items(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -58,8 +58,9 @@ def _show(options: argparse.Namespace, config: Config, spark: SparkSession) -> F
 
 def _diff(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
     catalogue = Catalogue(spark, config.store)
-    first, second = (catalogue.run(name).records() for name in (options.run, options.other))
-    return {"first": options.run, "second": options.other, **compare(first, second)}
+    names = options.run, options.other
+    first, second = (catalogue.run(name).records() for name in names)
+    return {"first": options.run, "second": options.other, **compare(names, first, second)}
 
 
 def _verify(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.config import Config
 from spark_rank.config.schema import EnsembleLearnerConfig
 from spark_rank.frames.isolation import isolated_when_retried
+from spark_rank.records.models import UserEnsembleFacts
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.session import runtime_setting
 from spark_rank.session.workers import by_workers
@@ -65,7 +66,7 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
             ENSEMBLE_MODELS.table: rows,
             **{table.table: write_rows(run, table, found) for table, found in tables.items()},
         },
-        {"status": counts},
+        UserEnsembleFacts(status=counts),
     )
 
 

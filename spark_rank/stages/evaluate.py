@@ -10,9 +10,12 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
+from spark_rank.config.sections import check_evaluate
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
@@ -58,13 +61,13 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     return StageResult(
         f"metrics of {count_of(rows[METRICS.table], 'model')}",
         rows,
-        {
-            "means": _overall(tables[SUMMARY.table], "mean"),
-            "users": _overall(tables[SUMMARY.table], "users"),
-            "status": status,
-            "relevant_from": measures.relevant_from,
-            "tuned": tuned_scores(run, run.written(METRICS)),
-        },
+        EvaluateFacts(
+            means=_overall(tables[SUMMARY.table], "mean"),
+            users=_overall(tables[SUMMARY.table], "users"),
+            status=status,
+            relevant_from=measures.relevant_from,
+            tuned=tuned_scores(run, run.written(METRICS)),
+        ),
         rows[METRICS.table] // len(status) if status else None,
     )
 
@@ -80,7 +83,7 @@ def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroup
             for entry in training.learners
             if learner_class(entry.learner).has_stability_bound
         ),
-        squared_radius=(run.record("features") or {})["facts"]["squared_radius"],
+        squared_radius=run.facts(FeatureFacts).squared_radius,
         rating_range=high - low,
         offset_range=high_offset - low_offset,
         margin=training.margin,
@@ -138,4 +141,5 @@ STAGE = Stage(
     needs=lambda config: ("train", "features", "ingest"),
     inputs=lambda config, run: ensemble_input(run),
     follows_inputs=True,
+    validate=check_evaluate,
 )

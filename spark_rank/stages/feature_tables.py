@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, distribute_local, write_files
 from spark_rank.features.pool import ReviewerPool
+from spark_rank.records.features import FeatureFacts
 from spark_rank.stages.final_run import FEATURE_FILES
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL
@@ -74,8 +74,7 @@ def publish_files(
 
 def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
     """Put the feature files of a run onto every node that works for it."""
-    record = run.record("features") or {}
-    files = FeatureFiles.from_record(record["facts"]["files"])
+    files = run.facts(FeatureFacts).files
     there = _on_the_nodes(spark)
     for file in files.all():
         path = run.path(f"{FEATURE_FILES}/{file.name}")
@@ -104,11 +103,6 @@ def distribute_draft(spark: SparkSession, run: Run, files: FeatureFiles) -> None
 def _on_the_nodes(spark: SparkSession) -> set[str]:
     """Return the names of the files that the session has put onto the nodes."""
     return {uri.rsplit("/", 1)[-1] for uri in spark.sparkContext.listFiles}
-
-
-def file_facts(files: FeatureFiles, squared_radius: float) -> dict[str, Any]:
-    """Return what later stages ask for: the files, and a bound on ‖x‖² over items and users."""
-    return {"files": files.to_record(), "squared_radius": squared_radius}
 
 
 def squared_radius(matrix: NDArray[np.float32]) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.config.sections import check_features
 from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
@@ -75,4 +76,5 @@ STAGE = Stage(
     needs=lambda config: ("prepare", "ingest"),
     inputs=_inputs,
     check=_check,
+    validate=check_features,
 )

@@ -12,6 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.records.facts import as_record, read_facts, was_skipped
+from spark_rank.records.models import RefitFacts
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
@@ -91,25 +93,26 @@ class FinalRun(Run):
         if found is None or stage not in ("features", "train"):
             return found
         if stage == "features" and self._features is not None:
-            return {**found, "fingerprint": "", "facts": self._features.facts}
+            return {**found, "fingerprint": "", "facts": as_record(self._features.facts)}
         told = super().record(REFIT)
         if told is None:
             return found
         same = {**found, "fingerprint": told["fingerprint"], "versions": told["versions"]}
+        refitted = read_facts(RefitFacts, told, self.run_id)
         if stage == "features":
             return {**same, "facts": told["facts"]["features"]}
-        return {**same, "facts": told["facts"], "settings": _settings(found, told)}
+        return {**same, "facts": told["facts"], "settings": _settings(found, refitted)}
 
 
 def is_refitted(run: Run) -> bool:
     """Tell whether the run has features and models from all ratings."""
     record = run.record(REFIT)
-    return record is not None and "skipped" not in record["facts"]
+    return record is not None and not was_skipped(record)
 
 
 def as_refitted(run: Run, learner: str) -> Run:
     """Return the run with features and models from all ratings, if it has such of the learner."""
-    refitted = is_refitted(run) and learner in (run.record(REFIT) or {})["facts"]["status"]
+    refitted = is_refitted(run) and learner in run.facts(RefitFacts).status
     return FinalRun(run) if refitted else run
 
 
@@ -123,10 +126,10 @@ def _final(name: str) -> str:
     return f"{_NAMES.get(first, first)}{slash}{rest}"
 
 
-def _settings(trained: Record, told: Record) -> Record:
+def _settings(trained: Record, refitted: RefitFacts) -> Record:
     """Return the settings of training with the learners that were learned again."""
     learners = [
         entry for entry in trained["settings"]["learners"]
-        if (entry["name"] or entry["learner"]) in told["facts"]["status"]
+        if (entry["name"] or entry["learner"]) in refitted.status
     ]  # fmt: skip
     return {**trained["settings"], "learners": learners}

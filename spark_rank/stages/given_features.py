@@ -21,8 +21,9 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
+from spark_rank.records.features import GivenFacts
 from spark_rank.session.filesystem import FileInfo
-from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
+from spark_rank.stages.feature_tables import publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.offset_features import shrunken_offsets
 from spark_rank.stages.stage import StageResult
@@ -57,7 +58,9 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
-        {**file_facts(files, radius), "width": facts.width, "items_without": facts.missing},
+        GivenFacts(
+            files=files, squared_radius=radius, width=facts.width, items_without=facts.missing
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_rank import events
 from spark_rank.config import Config, InputConfig
+from spark_rank.config.sections import check_input
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.formats import FORMATS, read_ratings
@@ -23,6 +24,7 @@ from spark_rank.data.quality import (
 )
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.errors import InputDataError
+from spark_rank.records.data import IngestFacts
 from spark_rank.session.filesystem import FileInfo
 from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
 from spark_rank.stages.ingest_duplicates import (
@@ -93,8 +95,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.known_format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    titles, unreadable = write_titles(named, run)
-    tables |= titles
+    tables |= write_titles(named, run)
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
@@ -103,20 +104,20 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{count_of(tables[USERS.table], 'user')} and "
         f"{count_of(tables[ITEMS.table], 'item')}, {quarantined:,} quarantined{_in_words(reasons)}"
         + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
-        + "".join(
-            f", {count_of(lines, 'line')} of titles unreadable"
-            for lines in unreadable.values()
-            if lines
+        + (
+            f", {count_of(named.unreadable, 'line')} of titles unreadable"
+            if named is not None and named.unreadable
+            else ""
         ),
         tables,
-        {
-            "rows_in": rows,
-            "quarantined_by_reason": reasons,
-            "dropped_by_reason": dropped,
-            "rating_scale": scale,
-            "read_as": reading,
-            **unreadable,
-        },
+        IngestFacts(
+            rows_in=rows,
+            quarantined_by_reason=reasons,
+            dropped_by_reason=dropped,
+            rating_scale=scale,
+            read_as=reading,
+            titles_unreadable=None if named is None else named.unreadable,
+        ),
     )
 
 
@@ -244,4 +245,5 @@ STAGE = Stage(
     settings=_effective_input,
     needs=lambda config: () if config.input.path is not None else ("synthesize",),
     inputs=input_fingerprint,
+    validate=check_input,
 )

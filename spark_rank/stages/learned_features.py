@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,10 +17,10 @@ from spark_rank.events import emit
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import open_distributed
+from spark_rank.records.features import FactorFacts
 from spark_rank.stages.feature_tables import (
     distribute_files,
     feature_table,
-    file_facts,
     publish_files,
     squared_radius,
 )
@@ -49,7 +50,14 @@ def factor_features(config: Config, spark: SparkSession, run: Run) -> StageResul
         f"{count_of(found.n_ratings, 'training rating')} of {count_of(found.n_users, 'user')}, "
         f"noise {found.noise:.3f}",
         {ITEM_FEATURES.table: rows},
-        {**file_facts(files, squared_radius(found.matrix)), **_factor_facts(found)},
+        FactorFacts(
+            files=files,
+            squared_radius=squared_radius(found.matrix),
+            users=found.n_users,
+            ratings=found.n_ratings,
+            noise=found.noise,
+            spread=found.spread,
+        ),
     )
 
 
@@ -106,30 +114,21 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     prior[:-2][known], prior[-2:] = old.prior[rows], old.prior[-2:]
     offsets = items.append_column("offset", pa.array(offset))
     written = run.write(ITEM_FEATURES, feature_table(spark, matrix, offsets))
-    facts = file_facts(publish_files(run, matrix, offsets, prior), squared_radius(matrix))
-    names = ("users", "ratings", "noise", "spread")
+    learned = earlier.facts(FactorFacts)
     unknown = int(np.count_nonzero(~known))
     return StageResult(
         # a column more holds every user's own level, and is no factor
         f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
         f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
         {ITEM_FEATURES.table: written},
-        {
-            **facts,
-            **{name: record["facts"][name] for name in names},
-            "origin": record["facts"].get("origin", record["fingerprint"]),
-            "without": unknown,
-        },
+        replace(
+            learned,
+            files=publish_files(run, matrix, offsets, prior),
+            squared_radius=squared_radius(matrix),
+            origin=learned.origin or record["fingerprint"],
+            without=unknown,
+        ),
     )
-
-
-def _factor_facts(found: Factors) -> dict[str, Any]:
-    return {
-        "users": found.n_users,
-        "ratings": found.n_ratings,
-        "noise": found.noise,
-        "spread": found.spread,
-    }
 
 
 def _say_round(stage: str, number: int, noise: float) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.config.ensemble_checks import user_ensembles
+from spark_rank.config.labels import user_ensembles
 from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.config.values import convert
+from spark_rank.records.models import TrainFacts, UserEnsembleFacts
 from spark_rank.stages.training import recorded_training
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
@@ -41,11 +43,11 @@ def members_of(run: Run) -> list[str]:
     return [label for label, entry in found.items() if entry.stores_members]
 
 
-def status_of(run: Run, label: str) -> dict[str, int]:
+def status_of(run: Run, label: str) -> Mapping[str, int]:
     """Return how many users have each status with this learner."""
-    stage = "ensemble" if label in _recorded_ensembles(run) else "train"
-    counts: dict[str, int] = (run.record(stage) or {})["facts"]["status"][label]
-    return counts
+    if label in _recorded_ensembles(run):
+        return run.facts(UserEnsembleFacts).status[label]
+    return run.facts(TrainFacts).status[label]
 
 
 def recorded_ensemble(run: Run) -> EnsembleConfig | None:

@@ -11,7 +11,8 @@ from spark_rank.config import Config, FeaturesConfig
 from spark_rank.features.files import FeatureFiles
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.pool import ReviewerPool
-from spark_rank.stages.feature_tables import file_facts, publish_files
+from spark_rank.records.features import FeatureFacts
+from spark_rank.stages.feature_tables import publish_files
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS
@@ -26,7 +27,7 @@ def offset_features(config: Config, spark: SparkSession, run: Run) -> StageResul
     return StageResult(
         f"{count_of(rows, 'item')}, the offset alone",
         {ITEM_FEATURES.table: rows},
-        file_facts(files, 0.0),
+        FeatureFacts(files=files, squared_radius=0.0),
     )
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, PrepareConfig
+from spark_rank.config.sections import check_prepare
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import FilterStep, filter_ratings, settled
-from spark_rank.data.profile import activity_profile, rating_profile
+from spark_rank.data.profile import data_profile
 from spark_rank.data.splits import goes_by_time
 from spark_rank.errors import InputDataError
 from spark_rank.frames.item_counts import block_sizes, item_counts
+from spark_rank.records.data import DataProfile, IngestFacts, PrepareFacts
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
@@ -33,14 +34,10 @@ _READING = {
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Filter, gather each user's ratings into one row, mark the training part, and profile."""
     settings = config.prepare
-    ingested = run.record("ingest") or {}
     users, items = run.read(USERS), run.read(ITEMS)
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
     ratings, activity, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
-    profile = {
-        **activity_profile(activity),
-        **rating_profile(ratings, ingested["facts"]["rating_scale"]),
-    }
+    profile = data_profile(ratings, activity, run.facts(IngestFacts).rating_scale)
     _check_times(settings, profile)
     with ExitStack() as stack:
         for name, value in _READING.items():
@@ -52,25 +49,28 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     counted = run.write(ITEM_COUNTS, counts)
     sizes = block_sizes(made)
     return StageResult(
-        f"{count_of(written, 'user')}: {count_of(sizes['train_ratings'], 'rating')} to learn from, "
-        f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
+        f"{count_of(written, 'user')}: {count_of(sizes.train_ratings, 'rating')} to learn from, "
+        f"{sizes.test_ratings:,} held out{_in_words(settings, steps)}",
         {BLOCKS.table: written, ITEM_COUNTS.table: counted},
-        {
-            **sizes,
-            "filters": [step.facts() for step in steps],
-            "filters_settled": settled(steps),
-            "profile": profile,
-        },
+        PrepareFacts(
+            train_ratings=sizes.train_ratings,
+            test_ratings=sizes.test_ratings,
+            most_ratings_of_a_user=sizes.most_ratings_of_a_user,
+            users_with_nothing_held_out=sizes.users_with_nothing_held_out,
+            filters=tuple(step.facts() for step in steps),
+            filters_settled=settled(steps),
+            profile=profile,
+        ),
         written,
     )
 
 
-def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
-    missing = profile["without_time"]
+def _check_times(settings: PrepareConfig, profile: DataProfile) -> None:
+    missing = profile.without_time
     if goes_by_time(settings) and missing:
         raise InputDataError(
             f"prepare.split {settings.split!r} goes by time, but there are ratings without "
-            f"one, {missing:,} of {profile['ratings']:,}: give the column of the time "
+            f"one, {missing:,} of {profile.ratings:,}: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
 
@@ -94,4 +94,5 @@ STAGE = Stage(
     run=prepare,
     settings=lambda config: config.prepare,
     needs=lambda config: ("ingest",),
+    validate=check_prepare,
 )

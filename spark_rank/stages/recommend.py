@@ -14,14 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.labels import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
+from spark_rank.config.sections import check_recommend
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.frames import recommend as frames
 from spark_rank.frames.buckets import in_buckets
 from spark_rank.learners import learner_class
-from spark_rank.planning.work import is_kernel
+from spark_rank.learners.costs import kernel_of
+from spark_rank.records.data import PrepareFacts
+from spark_rank.records.models import TrainFacts
+from spark_rank.records.results import RecommendFacts
 from spark_rank.session.filesystem import java_reason
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.final_run import REFIT, as_refitted, is_refitted, refit_input
@@ -74,14 +78,20 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
-    found = _facts(run.written(RECOMMENDATIONS))
+    heads, places = _counted(run.written(RECOMMENDATIONS))
     return StageResult(
-        f"{count_of(found['users'], 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
+        f"{count_of(heads, 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
         f"{candidates:,} of {count_of(len(items), 'item')}"
         f"{', learned from all ratings' if run.all_ratings else ''}",
         {RECOMMENDATIONS.table: rows},
-        {"learner": label, "candidates": candidates, "all_ratings": run.all_ratings, **found},
-        found["users"],
+        RecommendFacts(
+            learner=label,
+            candidates=candidates,
+            all_ratings=run.all_ratings,
+            users=heads,
+            places=places,
+        ),
+        heads,
     )
 
 
@@ -89,7 +99,7 @@ def _tell_if_from_a_part(config: Config, label: str, run: Run) -> None:
     """Warn where lists come from the training part, though `refit` is asked for."""
     found = run.record(REFIT)
     skipped = found is not None and not is_refitted(run)  # which `refit` has said itself
-    held_out = (run.record("prepare") or {})["facts"]["test_ratings"]
+    held_out = run.facts(PrepareFacts).test_ratings
     if config.refit.in_pipeline and held_out and not (run.all_ratings or skipped):
         others = "not there" if found is None else "of other learners only"
         emit(
@@ -106,7 +116,7 @@ def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
     To plan and to save a wave of 60,000 users takes a fifth of the time of their lists, unless
     models score user by user.
     """
-    waves = [tuple(part["buckets"]) for part in (run.record("train") or {})["facts"]["waves"]]
+    waves = [part.buckets for part in run.facts(TrainFacts).waves]
     together = _QUICK if label in _scored_together(run) else 1
     return [tuple(chain.from_iterable(waves[first : first + together]))
             for first in range(0, len(waves), together)]  # fmt: skip
@@ -118,7 +128,7 @@ def _scored_together(run: Run) -> set[str]:
         return {ITEM_OFFSET}
     return {ITEM_OFFSET} | {
         entry.label for entry in recorded_training(run).learners
-        if learner_class(entry.learner).scores_linearly and not is_kernel(entry)
+        if learner_class(entry.learner).scores_linearly and kernel_of(entry) == "linear"
     }  # fmt: skip
 
 
@@ -253,7 +263,7 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     return settings
 
 
-def _facts(lists: DataFrame) -> dict[str, Any]:
+def _counted(lists: DataFrame) -> tuple[int, dict[str, int]]:
     """Return how many users have a list, and how many places each source fills."""
     first = (F.col("list") == "top") & (F.col("position") == 1)
     counts = [F.count("*").alias("places"), F.sum(first.cast("int")).alias("users")]
@@ -261,7 +271,7 @@ def _facts(lists: DataFrame) -> dict[str, Any]:
     in_order = sorted(rows, key=lambda row: (row["source"], row["reason"] or ""))
     places = {": ".join(filter(None, (row["source"], row["reason"]))): row["places"]
               for row in in_order}  # fmt: skip
-    return {"users": sum(row["users"] for row in rows), "places": places}
+    return sum(row["users"] for row in rows), places
 
 
 STAGE = Stage(
@@ -271,4 +281,5 @@ STAGE = Stage(
     needs=needs_of_lists,
     inputs=_inputs,
     follows=(REFIT,),
+    validate=check_recommend,
 )

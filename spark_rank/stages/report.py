@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.metrics.meaning import Evidence, enough_users
+from spark_rank.records.results import EvaluateFacts, PageFacts
 from spark_rank.report.accuracy import MAIN_METRICS, evidence
 from spark_rank.report.learner_order import configured_order, in_order
 from spark_rank.report.plots import Histogram
@@ -57,7 +58,7 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
     records = run.records()
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
-    found = evidence(overall, records["evaluate"]["facts"]["status"])
+    found = evidence(overall, run.facts(EvaluateFacts).status)
     order = in_order(configured_order(found.means, records))
     telling = {name: _telling(overall, found, name) for name in MAIN_METRICS}
     counts = _users_per_bin(run.read(METRICS), telling)
@@ -65,7 +66,7 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     points = calibration_points(run)
     html = RunReport(run.run_id, tables, histograms, records, points).html()
     write_page(html, run.draft_path(FILE), run.files)
-    return StageResult(run.path(FILE), facts={"file": FILE})
+    return StageResult(run.path(FILE), facts=PageFacts(file=FILE))
 
 
 def write_page(html: str, path: str, files: Filesystem) -> None:

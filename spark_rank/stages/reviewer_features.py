@@ -13,9 +13,9 @@ from spark_rank.config import Config, FeaturesConfig
 from spark_rank.errors import InputDataError
 from spark_rank.features.panel import covering_panel, most_active_panel
 from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
+from spark_rank.records.features import FeatureFacts, ReviewerFacts
 from spark_rank.stages.feature_tables import (
     feature_table,
-    file_facts,
     panel_table,
     publish_files,
     squared_radius,
@@ -44,7 +44,7 @@ def panel_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(members, 'reference reviewer')}",
         {PANEL.table: members, ITEM_FEATURES.table: rows},
-        file_facts(files, squared_radius(panel.matrix)),
+        FeatureFacts(files=files, squared_radius=squared_radius(panel.matrix)),
     )
 
 
@@ -73,11 +73,12 @@ def reference_features(config: Config, spark: SparkSession, run: Run) -> StageRe
         f"{_drawn(collected)}: {count_of(len(pool.ratings), 'rating')}",
         tables,
         # every feature is at most the greatest value: no user's items are farther out
-        {
-            **file_facts(files, pool.size * collected.greatest_value**2),
-            "group": collected.group_size,
-            "reviewers": len(pool.users),
-        },
+        ReviewerFacts(
+            files=files,
+            squared_radius=pool.size * collected.greatest_value**2,
+            group=collected.group_size,
+            reviewers=len(pool.users),
+        ),
     )
 
 

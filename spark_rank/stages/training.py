@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from spark_rank.config.schema import TrainConfig
 from spark_rank.config.values import convert
 from spark_rank.errors import InputDataError
+from spark_rank.records.data import IngestFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL, RATING_SCALE
@@ -77,8 +78,8 @@ def tasks_by_bucket(run: Run) -> int:
 
 def rating_limits(run: Run) -> tuple[float, float]:
     """Return the least and the greatest rating of the scale, as the input has them."""
-    scale = (run.record("ingest") or {})["facts"]["rating_scale"]
-    return scale["low"], scale["high"]
+    scale = run.facts(IngestFacts).rating_scale
+    return scale.low, scale.high
 
 
 def rank_scale(run: Run) -> RankScale | None:

@@ -12,12 +12,14 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.config.sections import check_train
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
 from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.frames.train import BLOCK_COLUMNS
 from spark_rank.learners.errors import LearnerError
+from spark_rank.records.models import TuneFacts
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.stage import Stage, StageResult
@@ -68,12 +70,12 @@ def _result(
     at_edges = [text for spec in specs for text in edges(spec, points[spec.label])]
     for text in at_edges:
         emit("grid_edge", text, stage="tune", level="warning")
-    facts = {
-        "chosen": points,
-        "priors": {label: prior and prior.to_record() for label, prior in priors.items()},
-        "edges": at_edges,
-        "failures": len(failures),
-    }
+    facts = TuneFacts(
+        chosen=points,
+        priors={label: None if p is None else p.to_facts() for label, p in priors.items()},
+        edges=tuple(at_edges),
+        failures=len(failures),
+    )
     return StageResult(words, {TUNING.table: written}, facts)
 
 
@@ -100,7 +102,7 @@ def _kept_choice(config: Config, run: Run) -> StageResult | None:
     columns = [column.name for column in TUNING.columns]
     rows = run.write(TUNING, earlier.read(TUNING).select(*columns).coalesce(1))
     return StageResult(f"kept from {named}: {record['message']}", {TUNING.table: rows},
-                       record["facts"])  # fmt: skip
+                       earlier.facts(TuneFacts))  # fmt: skip
 
 
 def _sample_errors(config: Config, spark: SparkSession, run: Run, job: LearnJob) -> pa.Table:
@@ -156,14 +158,15 @@ def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
             f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
             "the new run a name of its own with --set run_id=NAME, or go back to what they were"
         )
-    return [_decided(spec, record["facts"]) if spec.grid else spec for spec in specs]
+    facts = run.facts(TuneFacts)
+    return [_decided(spec, facts) if spec.grid else spec for spec in specs]
 
 
-def _decided(spec: LearnerSpec, facts: dict[str, Any]) -> LearnerSpec:
-    prior = facts["priors"].get(spec.label)
+def _decided(spec: LearnerSpec, facts: TuneFacts) -> LearnerSpec:
+    prior = facts.priors.get(spec.label)
     if prior is not None:
-        return replace(spec, prior=ChoicePrior.from_record(prior))
-    return replace(spec, params=facts["chosen"][spec.label], grid={})
+        return replace(spec, prior=ChoicePrior.from_facts(prior))
+    return replace(spec, params=facts.chosen[spec.label], grid={})
 
 
 def is_needed(config: Config) -> bool:
@@ -198,4 +201,5 @@ STAGE = Stage(
     run=tune,
     settings=_deciding_settings,
     needs=lambda config: ("features", "prepare"),
+    validate=check_train,
 )

@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.errors import ConfigError, ContractError
+from spark_rank.records.facts import read_facts
+from spark_rank.records.models import LearnedSince
 from spark_rank.session.filesystem import Filesystem
 from spark_rank.store.drafts import FOLDER as DRAFTS
 from spark_rank.store.inventory import from_record
@@ -78,10 +80,10 @@ class Catalogue:
         if damages:
             state, detail = DAMAGED, next(iter(damages.values()))
             # a record that cannot be read may have named any
-            needs = None if noted is None else noted | recorded_runs(records)
+            needs = None if noted is None else noted | recorded_runs(records, run_id)
         else:
             state, detail = self._condition(run, records)
-            needs = (noted or frozenset()) | recorded_runs(records)
+            needs = (noted or frozenset()) | recorded_runs(records, run_id)
             if state == COMPLETE:
                 needs = needs_of_complete(run, records)
         return RunState(
@@ -119,7 +121,10 @@ def readable_records(run: Run) -> tuple[Records, dict[str, str]]:
     damages: dict[str, str] = {}
     for stage in run.recorded_stages():
         try:
-            records[stage] = run.record(stage) or {}
+            record = run.record(stage) or {}
+            if stage == LearnedSince.stage:  # the list asks which run it was made with
+                read_facts(LearnedSince, record, run.run_id)
+            records[stage] = record
         except ContractError as error:
             damages[stage] = str(error)
     return records, damages

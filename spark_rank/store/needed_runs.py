@@ -12,6 +12,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from spark_rank.config import Config
+from spark_rank.records.facts import read_facts
+from spark_rank.records.models import LearnedSince
 from spark_rank.store.run import Run
 from spark_rank.store.self_checked import checked_text, read_checked
 
@@ -48,7 +50,7 @@ def needs_of_complete(run: Run, records: dict[str, dict[str, Any]]) -> frozenset
     Else every night would keep the one before, and nothing could ever be deleted.
     """
     told = _told(run) or {"runs": []}
-    return frozenset(told["runs"]) | (recorded_runs(records) - {told.get("latest")})
+    return frozenset(told["runs"]) | (recorded_runs(records, run.run_id) - {told.get("latest")})
 
 
 def note_latest(run: Run, latest: str | None) -> None:
@@ -74,11 +76,13 @@ def _write(run: Run, told: dict[str, Any]) -> None:
     run.files.write_text(run.path(FILE), checked_text(told))
 
 
-def recorded_runs(records: dict[str, dict[str, Any]]) -> frozenset[str]:
+def recorded_runs(records: dict[str, dict[str, Any]], run_id: str) -> frozenset[str]:
     """Return the runs that finished stages were made with: a repeated command reads them again."""
+    trained = records.get("train")
+    previous = None if trained is None else read_facts(LearnedSince, trained, run_id).previous
     return run_ids({
         (records.get("ingest") or {}).get("settings", {}).get("dictionaries_from"),
-        (records.get("train") or {}).get("facts", {}).get("previous", {}).get("run"),
+        None if previous is None else previous.run,
         (records.get("features") or {}).get("settings", {}).get("kept_from"),
     })  # fmt: skip
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from spark_rank.config.run_ids import check_run_id
 from spark_rank.errors import ConfigError, ContractError, RunHeldError
+from spark_rank.records.facts import AnyFacts, read_facts
 from spark_rank.session.filesystem import Filesystem, java_reason
 from spark_rank.store.containment import check_contained
 from spark_rank.store.drafts import Draft
@@ -223,6 +224,16 @@ class Run:
         if given != _checksum(record) or text != _as_text({**record, "checksum": given}):
             raise _bad_record(path, "it is not as it was written")
         return record
+
+    def facts(self, kind: type[AnyFacts]) -> AnyFacts:
+        """Return what a finished stage has found out; raise `ContractError` if it does not fit."""
+        record = self.record(kind.stage)
+        if record is None:
+            raise ConfigError(
+                f"run {self.run_id!r} has not finished '{kind.stage}': run `spark-rank "
+                f"{kind.stage}` first, or `spark-rank pipeline` for all"
+            )
+        return read_facts(kind, record, self.run_id)
 
     def write_record(self, stage: str, record: Mapping[str, Any], *, renew: bool = False) -> None:
         """Publish a stage: its data is complete."""

@@ -39,6 +39,11 @@ class Column:
         return f"{self.name}.list.element" if self.type.startswith("array<") else self.name
 
 
+def measured(name: str, doc: str) -> Column:
+    """Return a column of real numbers of which hardly any two are equal."""
+    return Column(name, "double", doc, varied=True)
+
+
 @dataclass(frozen=True)
 class Contract:
     """A table: name, version, columns in order; `schema_version` is always the last column."""

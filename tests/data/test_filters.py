@@ -95,7 +95,7 @@ def test_filters_are_their_twins(
         1 + number // len(filters) for number in range(len(sizes))
     ]
     before = [len(ratings), *[size[0] for size in sizes]]
-    dropped = [step.facts()["ratings_dropped"] for step in steps]
+    dropped = [step.facts().ratings_dropped for step in steps]
     assert dropped == [a - b for a, b in pairwise(before)]
 
 

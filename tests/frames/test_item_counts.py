@@ -54,7 +54,7 @@ def test_the_counts_of_tasks_add_up(spark: SparkSession) -> None:
 
 
 def test_the_sizes_of_blocks(spark: SparkSession) -> None:
-    assert block_sizes(frame(spark)) == {
+    assert block_sizes(frame(spark))._asdict() == {
         "train_ratings": 5,
         "test_ratings": 2,
         "most_ratings_of_a_user": 2,

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, LearnerConfig, TrainConfig
 from spark_rank.errors import ConfigError
+from spark_rank.records.models import JobFacts, TrainFacts, WaveFacts
 from spark_rank.stages import STAGES
 from spark_rank.stages.recommend import waves_of_lists
 from spark_rank.stages.runner import plain, run_stage
@@ -100,8 +101,12 @@ class OfNineWaves:
         learners = [{"name": "straight"}, {"name": "curved", "params": {"kernel": "rbf"}},
                     {"name": "boosted", "learner": "rankboost"}]  # fmt: skip
         settings = plain(TrainConfig(learners=[LearnerConfig(**entry) for entry in learners]))
-        waves = [{"buckets": [2 * wave, 2 * wave + 1], "files": []} for wave in range(9)]
-        return {"settings": settings, "facts": {"waves": waves}}
+        return {"settings": settings}
+
+    def facts(self, kind: type[TrainFacts]) -> TrainFacts:
+        waves = tuple(WaveFacts((2 * wave, 2 * wave + 1), ()) for wave in range(9))
+        job = JobFacts(specs=(), panel=(), min_ratings=1, margin=0.5, limits={})
+        return kind(status={}, failed_users={}, waves=waves, job=job)
 
 
 @pytest.mark.parametrize(
