@@ -35,15 +35,20 @@ ALLOWED: dict[str, set[str]] = {
     },
     # a run on disk
     "store": {"tables", "session", "config", "users.learning"},
+    # a finished run as an object
+    "reader": {"users", "features", "tables", "config", "store.records"},
     "experiments": {"learners", "metrics", "preference", "features", "config"},
     "planning": {"config", "features", "learners"},
     "report": {"learners", "experiments", "metrics"},
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
-        "data", "tables", "session", "learners", "metrics", "preference", "config",
+        "data", "tables", "session", "learners", "metrics", "preference", "config", "reader",
     },
-    # what `spark-rank runs` and `spark-rank plan` do
-    "runs": {"store", "stages", "planning", "session", "config", "metrics", "learners"},
+    # what `spark-rank runs`, `plan`, `explain` and `recommend --user` do
+    "runs": {
+        "store", "stages", "planning", "session", "config", "metrics", "learners", "reader",
+        "tables",
+    },
     "packaging": set(),
 }  # fmt: skip
 # The modules of a room that other rooms may import, all others are its own; "formats.*" stands for
@@ -59,8 +64,8 @@ PUBLIC: dict[str, set[str]] = {
     "preference": {"", "many_users", "theorem_rows", "theorems"},
     "tables": {"contract", "contracts"},
     "session": {
-        "crashes", "event_logs", "filesystem", "java", "jvm_death", "parquet_footer",
-        "process_identity", "progress", "session", "worker_log", "workers",
+        "arrow_files", "crashes", "event_logs", "files", "filesystem", "java", "jvm_death",
+        "parquet_footer", "process_identity", "progress", "session", "worker_log", "workers",
     },
     "config": {"", "describing", "ensemble_checks", "run_ids", "schema", "values"},
     "data": {
@@ -72,7 +77,8 @@ PUBLIC: dict[str, set[str]] = {
         "pool", "reference",
     },
     "users": {
-        "batches", "choice_prior", "ensemble_learning", "ensembles", "evaluating", "explaining",
+        "batches", "candidates", "cases", "choice_prior", "ensemble_learning", "ensembles",
+        "evaluating",
         "fitting", "generalization", "grid_edges", "held_out", "joining", "landmarks", "learning",
         "measuring", "member_sums", "model_rows", "prior_scores", "problems", "rank_scale",
         "ranking", "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning",
@@ -85,9 +91,10 @@ PUBLIC: dict[str, set[str]] = {
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
-        "pointer", "pruning", "run", "run_metrics", "self_checked", "storage_faults",
-        "verification", "waves",
+        "pointer", "pruning", "records", "run", "run_metrics", "run_records",
+        "self_checked", "storage_faults", "verification", "waves",
     },
+    "reader": {"near", "recorded", "recommender", "run_folder"},
     "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
     "planning": {
         "arguments", "machine", "offer", "plan", "rates", "rendering", "shortages", "sizes", "work",
@@ -96,8 +103,8 @@ PUBLIC: dict[str, set[str]] = {
         "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
         "plots", "recommendations", "run_report", "spreads",
     },
-    "stages": {"", "execution", "explain", "reproduce", "runner", "stage"},
-    "runs": {"arguments", "commands", "planning"},
+    "stages": {"", "execution", "reproduce", "runner", "stage"},
+    "runs": {"arguments", "commands", "planning", "users"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
@@ -177,7 +184,7 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
         assert not broken_rules(room, path), path.relative_to(ROOT)
 
 
-@pytest.mark.parametrize("room", ["learners", "metrics", "preference", "tables"])
+@pytest.mark.parametrize("room", ["learners", "metrics", "preference", "tables", "users", "reader"])
 def test_the_mathematics_loads_no_spark(room: str) -> None:
     script = f"import sys, spark_rank.{room}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -23,7 +23,8 @@ from spark_rank.planning.plan import (
 from spark_rank.planning.rates import starting
 from spark_rank.planning.rendering import as_json, as_text
 from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthetic
-from spark_rank.session.session import on_this_machine, session_settings, spark_session
+from spark_rank.session.files import FileInfo, on_local_disk, store_files
+from spark_rank.session.session import session_settings
 from spark_rank.stages.runner import plain
 from spark_rank.stages.stage import Stage
 from spark_rank.store.catalogue import DAMAGED, FOREIGN, Catalogue, Records
@@ -43,8 +44,8 @@ _LATEST = 10
 
 def show_plan(options: argparse.Namespace, config: Config, stages: Sequence[Stage]) -> None:
     """Print the plan of the pipeline's stages."""
-    with spark_session("spark_rank plan", on_this_machine(config.spark)) as spark:
-        plan = plan_of(options, config, stages, Catalogue(spark, config.store))
+    with store_files("spark_rank plan", config.store, config.spark) as files:
+        plan = plan_of(options, config, stages, Catalogue(files, config.store))
     found = json.dumps(as_json(plan), indent=2) if options.format == "json" else as_text(plan)
     print(found, flush=True)
 
@@ -93,7 +94,7 @@ def _sizes(
 
 def _of_input(config: Config, catalogue: Catalogue) -> Sizes | None:
     assert config.input.path is not None
-    found = catalogue.files.glob(config.input.path)
+    found = _input_files(config.input.path, config, catalogue)
     size = sum(info.size for info in found)
     if not size:
         return None
@@ -101,6 +102,15 @@ def _of_input(config: Config, catalogue: Catalogue) -> Sizes | None:
     usual = "parquet" if names[0].endswith(".parquet") else "csv"
     kind = usual if config.input.is_recognised else config.input.known_format
     return of_input(size, names, kind)
+
+
+def _input_files(path: str, config: Config, catalogue: Catalogue) -> list[FileInfo]:
+    """Return the input's files, which may lie elsewhere than a local store."""
+    local = on_local_disk(config.store, config.spark)
+    if local and not on_local_disk(path, config.spark):
+        with store_files("spark_rank plan", path, config.spark) as files:
+            return files.glob(path)
+    return catalogue.files.glob(path)
 
 
 def _layout(config: Config, cores: int, offer: Offer, sizes: Sizes) -> Layout:

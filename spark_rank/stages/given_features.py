@@ -21,7 +21,7 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.offset_features import shrunken_offsets

@@ -5,6 +5,7 @@ They are checked on write and on read; a table that drifted from its contract is
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Contract:
-    """A table: name, version, columns in order; `schema_version` is always the last column."""
+    """A table: name, version, columns in order; `schema_version` is always the last column.
+
+    `group_bytes` is the size of its row groups, where single users are looked up in it: whoever
+    wants one row reads a whole group. Else it is what Parquet takes.
+    """
 
     table: str
     version: int
     doc: str
     columns: tuple[Column, ...]
+    group_bytes: int | None = None
 
     def schema(self) -> StructType:
         """Return the Spark schema, with each column's meaning as its comment."""
@@ -72,6 +78,8 @@ class Contract:
     def writer(self, frame: DataFrame) -> DataFrameWriter:
         """Return what writes `frame` under the contract, in the place of what is there."""
         writer = self.apply(frame).write.mode("overwrite")
+        if self.group_bytes is not None:
+            writer.option("parquet.block.size", self.group_bytes)
         for column in self.columns:
             if column.varied:
                 writer.option(f"parquet.enable.dictionary#{column.parquet_path}", False)
@@ -83,8 +91,16 @@ class Contract:
 
     def check(self, frame: DataFrame) -> DataFrame:
         """Return `frame`, or raise `ContractError` naming the first column that differs."""
-        actual = {f.name: f.dataType.simpleString() for f in frame.schema}
-        expected = {f.name: f.dataType.simpleString() for f in self.schema()}
+        self._check_types({f.name: f.dataType.simpleString() for f in frame.schema})
+        return frame
+
+    def check_arrow(self, schema: pa.Schema, partitions: Collection[str] = ()) -> None:
+        """Do what `check` does with the columns of a file; those of its folders are not in it."""
+        inside = {column.name: column.type for column in self.columns if column.name in partitions}
+        self._check_types(inside | {field.name: _spark_type(field.type) for field in schema})
+
+    def _check_types(self, actual: Mapping[str, str]) -> None:
+        expected = {column.name: column.type for column in self.columns} | {VERSION_COLUMN: "int"}
         for name, kind in expected.items():
             if name not in actual:
                 raise ContractError(f"table {self.table}: column {name!r} ({kind}) is missing")
@@ -96,7 +112,6 @@ class Contract:
         surplus = [name for name in actual if name not in expected]
         if surplus:
             raise ContractError(f"table {self.table}: column {surplus[0]!r} is not in the contract")
-        return frame
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -124,3 +139,10 @@ _ARROW_TYPES = {
     "array<boolean>": pa.list_(pa.bool_()),
     "binary": pa.binary(),
 }
+
+
+def _spark_type(kind: pa.DataType) -> str:
+    """Return the name of a type in a file as a contract has it, or as Arrow does."""
+    if pa.types.is_list(kind):
+        return f"array<{_spark_type(kind.value_type)}>"
+    return next((name for name, own in _ARROW_TYPES.items() if own == kind), str(kind))

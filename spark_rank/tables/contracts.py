@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from spark_rank.tables.contract import Column, Contract
 
+# bytes of a row group of which one user's row is wanted: some hundred users' ratings
+_ONE_USER = 2**20
+
 
 def _measured(name: str, doc: str) -> Column:
     return Column(name, "double", doc, varied=True)
@@ -119,6 +122,7 @@ BLOCKS = Contract(
         Column("n_train", "int", "how many of them are for training"),
         Column("bucket", "int", "hash bucket of the user (partition)"),
     ),
+    group_bytes=_ONE_USER,
 )
 
 ITEM_COUNTS = Contract(
@@ -262,6 +266,7 @@ MODELS = Contract(
         ),
         Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
     ),
+    group_bytes=_ONE_USER,
 )
 
 # what `refit` learns from all ratings, by the name of the measured table with the same columns
@@ -329,6 +334,7 @@ ENSEMBLE_MODELS = Contract(
             "share of pairs of members that rank a held-out item differently",
         ),
     ),
+    group_bytes=_ONE_USER,
 )
 
 ENSEMBLE_CURVE = Contract(
