@@ -18,6 +18,7 @@ from spark_rank.session.files import FileInfo
 # what Hadoop writes beside a local file: this, the bytes of a piece, and every piece's CRC
 _SUMS_HEAD = b"crc\0"
 _PIECES = 2048  # read at once
+_SUMS = re.compile(r"\..*\.crc", re.DOTALL)
 _SIGNS = re.compile(r"[*?\[{]")
 _HIDDEN = re.compile(r"/[_.]")
 
@@ -34,9 +35,13 @@ class LocalFiles:
         return _local(path).is_dir()
 
     def names(self, path: str) -> list[str]:
-        """Return the names of all that is in a directory, hidden ones too; [] without it."""
+        """Return the names of all that is in a directory, hidden ones too; [] without it.
+
+        Hadoop's own checksums are left out, as Hadoop does.
+        """
         place = _local(path)
-        return sorted(os.listdir(place)) if place.is_dir() else []
+        there = os.listdir(place) if place.is_dir() else []
+        return sorted(name for name in there if not _SUMS.fullmatch(name))
 
     def below(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         """Return every file in a directory and those below it, sorted by path; [] without it."""

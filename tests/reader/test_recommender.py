@@ -144,14 +144,17 @@ def test_a_user_whose_learner_fails_gets_the_item_offsets_list(
     reader = Recommender.open(place(panel_run))
     own = ratings_of(panel_run, "7")
     expected = Recommender.open(place(panel_run), learner="item_offset").fold_in(own).recommend()
-    whole = learning._learned_columns
+    alone, together = learning._learned_columns, learning.learn_together
 
     def columns(problem: Any, spec: LearnerSpec, *given: Any) -> Any:
         if spec.label == "linear":
             raise RuntimeError("no such luck")
-        return whole(problem, spec, *given)
+        return alone(problem, spec, *given)
 
-    monkeypatch.setattr(learning, "learn_together", lambda *given: None)
+    def nothing_together(spec: LearnerSpec, *given: Any) -> Any:
+        return None if spec.label == "linear" else together(spec, *given)
+
+    monkeypatch.setattr(learning, "learn_together", nothing_together)
     monkeypatch.setattr(learning, "_learned_columns", columns)
     folded = reader.fold_in(own)
     assert folded.row["status"] == "failed"
