@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from spark_rank.report.page import Cell, Plot, Section, Table
-from spark_rank.report.plots import COLOURS, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, dress, new_figure, plain, to_svg
 from spark_rank.wording import count_of
 
 Record = Mapping[str, Any]
@@ -72,7 +70,7 @@ def _rating_plot(histogram: Sequence[Record]) -> Plot:
     """Return the share of every level, or of every bin of a scale without levels."""
     total = sum(entry["ratings"] for entry in histogram)
     shares = [entry["ratings"] / total for entry in histogram]
-    figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+    figure = new_figure(7.2, 3.0)
     axes = figure.add_subplot()
     if "rating" in histogram[0]:
         levels = [entry["rating"] for entry in histogram]
@@ -97,7 +95,7 @@ def _rating_plot(histogram: Sequence[Record]) -> Plot:
 
 def _activity_plot(profile: Record) -> Plot:
     """Return how many users and items have how many ratings, on logarithmic axes."""
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = new_figure(7.2, 3.6)
     axes = figure.add_subplot()
     curves = {"users": profile["user_activity"], "items": profile["item_popularity"]}
     for position, (label, bins) in enumerate(curves.items()):
