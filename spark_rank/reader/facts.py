@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_rank.config.schema import RecommendConfig
@@ -107,9 +107,7 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
     if label in ensembles:
         seed = (run.record("ensemble") or {})["seed"]
         specs = (*learn.specs, ensemble_spec(ensembles[label], seed))
-        learn = LearnJob(
-            files, specs, learn.panel, learn.min_ratings, learn.margin, learn.limits
-        )  # fmt: skip
+        learn = replace(learn, specs=specs)
     low, high = rating_limits(run)
     score = RecommendJob(files, label, lists.top, lists.bottom, learn.limits.scale, low, high)
     tables = (MODELS, *((ENSEMBLE_MODELS,) if label in ensembles else ()))

@@ -15,7 +15,7 @@ from pyarrow import fs
 from spark_rank.errors import ConfigError, ContractError
 from spark_rank.reader.recorded import Record
 from spark_rank.store.records import REMEDY, bad_record, checked_record
-from spark_rank.tables.contract import VERSION_COLUMN, Contract
+from spark_rank.tables.contract import Contract
 
 
 class RunFolder:
@@ -74,10 +74,10 @@ class RunFolder:
                 footer = pq.read_metadata(source)
         except (OSError, pa.ArrowInvalid) as error:
             raise ContractError(f"{path}: cannot be read ({error}){REMEDY}") from None
-        versions = _versions(footer) - {contract.version}
-        if versions:
+        other = contract.other_version(footer)
+        if other is not None:
             raise ContractError(
-                f"{path}: holds version {max(versions)}, this package reads version "
+                f"{path}: holds version {other}, this package reads version "
                 f"{contract.version}{REMEDY}"
             )
         return footer
@@ -122,14 +122,3 @@ class RunFolder:
         except (OSError, UnicodeDecodeError) as error:
             raise bad_record(path, str(error)) from None
         return checked_record(path, text)
-
-
-def _versions(footer: pq.FileMetaData) -> set[int]:
-    """Return the versions that a file's rows have; 0 stands for a file without them."""
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    columns = [group.column(place) for group in groups for place in range(group.num_columns)]
-    told = [each.statistics for each in columns if each.path_in_schema == VERSION_COLUMN]
-    if len(told) < len(groups):
-        return {0}
-    return {end for each in told if each is not None and each.has_min_max
-            for end in (each.min, each.max)}  # fmt: skip

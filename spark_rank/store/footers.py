@@ -13,7 +13,7 @@ from spark_rank.session.files import Files
 from spark_rank.session.parquet_footer import column_statistics, read_footer
 from spark_rank.store.inventory import READERS
 from spark_rank.store.records import REMEDY
-from spark_rank.tables.contract import VERSION_COLUMN, Contract
+from spark_rank.tables.contract import Contract
 
 _PARTITION = re.compile(r"/(bucket)=")
 
@@ -41,11 +41,7 @@ def check_stored(files: Files, folder: str, contract: Contract, rows: int) -> No
     partitions = {part for info in files.below(folder) for part in _PARTITION.findall(info.path)}
     for footer in footers:
         contract.check_arrow(footer.schema.to_arrow_schema(), partitions)
-    groups = [footer.row_group(group) for footer in footers
-              for group in range(footer.num_row_groups)]  # fmt: skip
-    told = [column_statistics(group, VERSION_COLUMN) for group in groups]
-    others = {end for each in told if each is not None and each.has_min_max
-              for end in (each.min, each.max)} - {contract.version}  # fmt: skip
+    others = [other for footer in footers if (other := contract.other_version(footer)) is not None]
     if others:
         raise ContractError(
             f"{folder}: holds version {max(others)}, this package reads version "

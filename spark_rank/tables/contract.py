@@ -14,6 +14,7 @@ import pyarrow as pa
 from spark_rank.errors import ContractError
 
 if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
+    import pyarrow.parquet as pq
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.types import StructType
 
@@ -98,6 +99,20 @@ class Contract:
         """Do what `check` does with the columns of a file; those of its folders are not in it."""
         inside = {column.name: column.type for column in self.columns if column.name in partitions}
         self._check_types(inside | {field.name: _spark_type(field.type) for field in schema})
+
+    def other_version(self, footer: pq.FileMetaData) -> int | None:
+        """Return a version of the table other than this one that a Parquet file holds, or None.
+
+        A file that tells no version has version 0.
+        """
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        told = [each.statistics for each in columns if each.path_in_schema == VERSION_COLUMN]
+        if len(told) < len(groups):
+            return 0
+        found = {end for each in told if each is not None and each.has_min_max
+                 for end in (each.min, each.max)}  # fmt: skip
+        return max(found - {self.version}, default=None)
 
     def _check_types(self, actual: Mapping[str, str]) -> None:
         expected = {column.name: column.type for column in self.columns} | {VERSION_COLUMN: "int"}

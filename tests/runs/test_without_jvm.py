@@ -59,6 +59,16 @@ def test_no_java_is_started(
     assert not (tmp_path / "java-was-started").exists()
 
 
+def test_a_stage_would_start_java(tmp_path: Path) -> None:
+    words = ["synthesize", "--set", f"store={tmp_path / 'store'}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_rank", *words], env=environment(tmp_path), check=False,
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert (tmp_path / "java-was-started").exists()
+
+
 def test_one_users_list_is_that_of_the_table(store: str, finished: Run, tmp_path: Path) -> None:
     words = ["recommend", "--user", "7", "--count", "4", "--set", f"store={store}"]
     words.append(f"run_id={finished.run_id}")
