@@ -37,15 +37,21 @@ ALLOWED: dict[str, set[str]] = {
     },
     # a run on disk
     "store": {"tables", "records", "session", "config", "users.learning"},
+    # a finished run as an object
+    "reader": {"users", "features", "tables", "records", "config", "store.records"},
     "experiments": {"learners", "metrics", "preference", "features", "records", "config"},
     "planning": {"config", "features", "learners", "records"},
     "report": {"learners", "experiments", "metrics", "records"},
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
         "data", "tables", "records", "session", "learners", "metrics", "preference", "config",
+        "reader",
     },
-    # what `spark-rank runs` and `spark-rank plan` do
-    "runs": {"store", "stages", "planning", "records", "session", "config", "metrics", "learners"},
+    # what `spark-rank runs`, `plan`, `explain` and `recommend --user` do
+    "runs": {
+        "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
+        "reader", "tables",
+    },
     "packaging": set(),
 }  # fmt: skip
 # The modules of a room that other rooms may import, all others are its own; "formats.*" stands for
@@ -62,8 +68,8 @@ PUBLIC: dict[str, set[str]] = {
     "tables": {"contract", "contracts"},
     "records": {"data", "facts", "features", "models", "results"},
     "session": {
-        "crashes", "event_logs", "filesystem", "java", "jvm_death", "parquet_footer",
-        "process_identity", "progress", "session", "worker_log", "workers",
+        "arrow_files", "crashes", "event_logs", "files", "filesystem", "java", "jvm_death",
+        "parquet_footer", "process_identity", "progress", "session", "worker_log", "workers",
     },
     "config": {"", "describing", "labels", "run_ids", "schema", "sections", "values"},
     "data": {
@@ -75,7 +81,8 @@ PUBLIC: dict[str, set[str]] = {
         "pool", "reference",
     },
     "users": {
-        "batches", "choice_prior", "ensemble_learning", "ensembles", "evaluating", "explaining",
+        "batches", "candidates", "cases", "choice_prior", "ensemble_learning", "ensembles",
+        "evaluating",
         "fitting", "generalization", "grid_edges", "held_out", "joining", "landmarks", "learning",
         "measuring", "member_sums", "model_rows", "prior_scores", "problems", "rank_scale",
         "ranking", "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning",
@@ -88,9 +95,10 @@ PUBLIC: dict[str, set[str]] = {
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
-        "pointer", "pruning", "run", "run_metrics", "self_checked", "storage_faults",
-        "verification", "waves",
+        "pointer", "pruning", "records", "run", "run_metrics", "run_records",
+        "self_checked", "storage_faults", "verification", "waves",
     },
+    "reader": {"near", "recorded", "recommender", "run_folder"},
     "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
     "planning": {
         "arguments", "memory", "offer", "plan", "rendering", "shortages", "sizes", "times",
@@ -99,8 +107,8 @@ PUBLIC: dict[str, set[str]] = {
         "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
         "plots", "recommendations", "run_report", "spreads",
     },
-    "stages": {"", "execution", "explain", "reproduce", "runner", "stage"},
-    "runs": {"arguments", "commands", "planning"},
+    "stages": {"", "execution", "reproduce", "runner", "stage"},
+    "runs": {"arguments", "commands", "planning", "users"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
@@ -181,7 +189,8 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["learners", "metrics", "preference", "tables", "records", "config"]
+    "room",
+    ["learners", "metrics", "preference", "tables", "records", "config", "users", "reader"],
 )
 def test_what_needs_no_spark_loads_none(room: str) -> None:
     script = f"import sys, spark_rank.{room}; sys.exit('pyspark' in sys.modules)"

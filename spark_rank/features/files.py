@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import SparkFiles
-from pyspark.sql import SparkSession
 
 from spark_rank.features.expected import expected_weights
 from spark_rank.features.gathering import gathered_rows
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.records.features import POOL_ARRAYS, FeatureFiles, MappedFile, PoolFiles
+
+if TYPE_CHECKING:  # who scores without Spark opens these files, too
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ def write_files(
 
 def open_distributed(files: FeatureFiles) -> ItemFeatures:
     """Map the files that Spark distributed to this node (`SparkContext.addFile`)."""
+    from pyspark import SparkFiles
+
     return open_files(files, SparkFiles.getRootDirectory())
 
 
@@ -167,6 +170,8 @@ def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFi
     Spark hands whatever was added to every executor that starts later too, also to one that has
     no use for it: the files have to stay as long as the session. Its own folder does.
     """
+    from pyspark import SparkFiles
+
     kept = Path(SparkFiles.getRootDirectory())
     for file in files:
         shutil.move(folder / file.name, kept / file.name)

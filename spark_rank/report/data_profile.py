@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
-
 from spark_rank.records.data import (
     Bins,
     DataProfile,
@@ -15,7 +13,7 @@ from spark_rank.records.data import (
     RatingBin,
 )
 from spark_rank.report.page import Cell, Plot, Section, Table
-from spark_rank.report.plots import COLOURS, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, dress, new_figure, plain, to_svg
 from spark_rank.wording import count_of
 
 
@@ -73,7 +71,7 @@ def _rating_plot(histogram: Sequence[RatingBin]) -> Plot:
     """Return the share of every level, or of every bin of a scale without levels."""
     total = sum(entry.ratings for entry in histogram)
     shares = [entry.ratings / total for entry in histogram]
-    figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+    figure = new_figure(7.2, 3.0)
     axes = figure.add_subplot()
     levels = [entry.rating for entry in histogram if entry.rating is not None]
     bins = [(e.low, e.high) for e in histogram if e.low is not None and e.high is not None]
@@ -100,7 +98,7 @@ def _rating_plot(histogram: Sequence[RatingBin]) -> Plot:
 
 def _activity_plot(profile: DataProfile) -> Plot:
     """Return how many users and items have how many ratings, on logarithmic axes."""
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = new_figure(7.2, 3.6)
     axes = figure.add_subplot()
     curves = {"users": profile.user_activity, "items": profile.item_popularity}
     for position, (label, bins) in enumerate(curves.items()):

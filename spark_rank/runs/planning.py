@@ -15,7 +15,8 @@ from spark_rank.planning.sizes import Sizes, given, of_input, of_records, synthe
 from spark_rank.planning.times import measured_range
 from spark_rank.records.facts import read_facts, was_skipped
 from spark_rank.records.models import LearnedSince
-from spark_rank.session.session import on_this_machine, session_settings, spark_session
+from spark_rank.session.files import FileInfo, on_local_disk, store_files
+from spark_rank.session.session import session_settings
 from spark_rank.stages.runner import plain
 from spark_rank.stages.stage import Stage
 from spark_rank.store.catalogue import DAMAGED, FOREIGN, Catalogue, Records
@@ -27,8 +28,8 @@ _LATEST = 10
 
 def show_plan(options: argparse.Namespace, config: Config, stages: Sequence[Stage]) -> None:
     """Print the plan of the pipeline's stages."""
-    with spark_session("spark_rank plan", on_this_machine(config.spark)) as spark:
-        plan = plan_of(options, config, stages, Catalogue(spark, config.store))
+    with store_files("spark_rank plan", config.store, config.spark) as files:
+        plan = plan_of(options, config, stages, Catalogue(files, config.store))
     found = json.dumps(as_json(plan), indent=2) if options.format == "json" else as_text(plan)
     print(found, flush=True)
 
@@ -75,12 +76,21 @@ def _sizes(
 
 def _of_input(config: Config, catalogue: Catalogue) -> Sizes | None:
     assert config.input.path is not None
-    found = catalogue.files.glob(config.input.path)
+    found = _input_files(config.input.path, config, catalogue)
     names, size = [info.path for info in found], sum(info.size for info in found)
     if not size:
         return None
     usual = "parquet" if names[0].endswith(".parquet") else "csv"
     return of_input(size, names, usual if config.input.is_recognised else config.input.known_format)
+
+
+def _input_files(path: str, config: Config, catalogue: Catalogue) -> list[FileInfo]:
+    """Return the input's files, which may lie elsewhere than a local store."""
+    local = on_local_disk(config.store, config.spark)
+    if local and not on_local_disk(path, config.spark):
+        with store_files("spark_rank plan", path, config.spark) as files:
+            return files.glob(path)
+    return catalogue.files.glob(path)
 
 
 def _same(stages: Sequence[Stage], config: Config, records: Records) -> bool:

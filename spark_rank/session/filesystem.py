@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.files import FileInfo
 
 _PATH = "org.apache.hadoop.fs.Path"
 _FILES, _COPY_OPTION = "java.nio.file.Files", "java.nio.file.CopyOption"
@@ -25,15 +25,6 @@ _GLOB = re.compile(r"[*?\[{\\]")
 _HIDDEN = re.compile(r"/[_.]")
 # bytes that come from the JVM at once: written as text it is less than py4j's buffer of 8,192
 _PIECE = 6000
-
-
-@dataclass(frozen=True)
-class FileInfo:
-    """What a file system knows of a file without opening it."""
-
-    path: str
-    size: int
-    modified_ms: int
 
 
 class Filesystem:
@@ -82,9 +73,12 @@ class Filesystem:
         return sorted(found, key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
-        """Return a small UTF-8 file."""
+        """Return a small UTF-8 file, or raise `OSError`."""
         jpath, fs = self._resolve(path)
-        return self.head(path, fs.getFileStatus(jpath).getLen()).decode()
+        try:
+            return self.head(path, fs.getFileStatus(jpath).getLen()).decode()
+        except Py4JJavaError as error:
+            raise OSError(java_reason(error)) from None
 
     def head(self, path: str, size: int) -> bytes:
         """Return the first `size` bytes of a file, or all there are."""

@@ -18,6 +18,7 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.errors import InputDataError
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import RIVALS
+from spark_rank.reader.recorded import oap_params
 from spark_rank.records.models import SequenceEnsembleFacts
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, View
 from spark_rank.sequences.learning import (
@@ -38,7 +39,6 @@ from spark_rank.stages.ensemble_tables import (
     trial_metrics,
     write_rows,
 )
-from spark_rank.stages.ensemble_users import oap_params
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import (

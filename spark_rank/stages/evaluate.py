@@ -14,13 +14,14 @@ from spark_rank.config.sections import check_evaluate
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
+from spark_rank.reader.recorded import recorded_training
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, recorded_training, tasks_by_bucket
+from spark_rank.stages.training import rank_scale, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract

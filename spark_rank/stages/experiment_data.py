@@ -17,7 +17,7 @@ from spark_rank.experiments.frame import Need, RatingFile
 from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet
 from spark_rank.frames.experiment_units import RatingSetFiles, write_rating_set
 from spark_rank.planning.offer import this_machine
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.gathering import gather, scan_settings
 from spark_rank.stages.ingest_pieces import counts_by_reason
 from spark_rank.stages.rating_sets import RATING_BYTES, READ_COLUMNS, build_rating_set

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.sections import check_features
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
 from spark_rank.stages.offset_features import offset_features

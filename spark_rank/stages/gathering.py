@@ -12,7 +12,7 @@ from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.parquet import PARQUET_SETTINGS
 from spark_rank.data.quality import with_reason
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.ingest_pieces import Pieces, bucket_count, cut
 from spark_rank.stages.ingest_scan import Keep, scan_netflix

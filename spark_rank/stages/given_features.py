@@ -22,7 +22,7 @@ from spark_rank.features.given import (
     standard_scale,
 )
 from spark_rank.records.features import GivenFacts
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.feature_tables import publish_files, squared_radius
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.offset_features import shrunken_offsets

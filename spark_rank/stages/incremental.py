@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
+from spark_rank.reader.recorded import is_refitted
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.models import JobFacts, PreviousModels, TrainFacts
-from spark_rank.stages.final_run import FinalRun, is_refitted
+from spark_rank.stages.final_run import FinalRun
 from spark_rank.stages.runner import plain, versions
 from spark_rank.stages.training import target_blocks
 from spark_rank.store.run import Run

@@ -25,7 +25,7 @@ from spark_rank.data.quality import (
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.errors import InputDataError
 from spark_rank.records.data import IngestFacts
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,

@@ -19,7 +19,7 @@ from spark_rank.data.merging import (
 )
 from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
 from spark_rank.errors import InputDataError
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 

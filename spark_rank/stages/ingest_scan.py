@@ -20,7 +20,8 @@ from spark_rank.data.formats.netflix_records import find_separator
 from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.quality import allowed_ratings
 from spark_rank.errors import InputDataError
-from spark_rank.session.filesystem import FileInfo, literal
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import literal
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.ingest_pieces import PACKED
 from spark_rank.store.run import Run

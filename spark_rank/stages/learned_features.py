@@ -17,6 +17,7 @@ from spark_rank.events import emit
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import open_distributed
+from spark_rank.reader.recorded import is_refitted
 from spark_rank.records.features import FactorFacts
 from spark_rank.stages.feature_tables import (
     distribute_files,
@@ -24,7 +25,7 @@ from spark_rank.stages.feature_tables import (
     publish_files,
     squared_radius,
 )
-from spark_rank.stages.final_run import FinalRun, is_refitted
+from spark_rank.stages.final_run import FinalRun
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS

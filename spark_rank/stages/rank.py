@@ -12,11 +12,12 @@ from spark_rank.config.labels import trained_labels
 from spark_rank.config.sections import check_rank
 from spark_rank.errors import ConfigError
 from spark_rank.frames import rank as frames
+from spark_rank.reader.recorded import model_labels, recorded_training
 from spark_rank.records.results import RankFacts
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, members_of, model_labels
+from spark_rank.stages.models import all_models, members_of
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import recorded_training, tasks_by_bucket
+from spark_rank.stages.training import tasks_by_bucket
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, RANKINGS
 from spark_rank.users.ranking import MEMBERS, VOTES, RankJob

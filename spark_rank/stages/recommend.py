@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -23,35 +22,40 @@ from spark_rank.frames import recommend as frames
 from spark_rank.frames.buckets import in_buckets
 from spark_rank.learners import learner_class
 from spark_rank.learners.costs import kernel_of
+from spark_rank.reader.recorded import (
+    REFIT,
+    asked_learner,
+    asked_models,
+    is_refitted,
+    rating_limits,
+    recorded_training,
+)
 from spark_rank.records.data import PrepareFacts
 from spark_rank.records.models import TrainFacts
 from spark_rank.records.results import RecommendFacts
-from spark_rank.session.filesystem import java_reason
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.final_run import REFIT, as_refitted, is_refitted, refit_input
-from spark_rank.stages.models import all_models, model_labels, status_of
+from spark_rank.stages.final_run import refit_input, refitted_run
+from spark_rank.stages.models import all_models
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
+from spark_rank.stages.training import rank_scale
 from spark_rank.store.run import Run
 from spark_rank.store.waves import Wave, write_in_waves
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
-from spark_rank.users.joining import Asked
-from spark_rank.users.learning import FAILED
+from spark_rank.users.candidates import ListRules, item_facts, named_ids
 from spark_rank.users.recommending import RecommendJob, facts_as_bytes
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
-_EXAMPLES = 3  # ids named of those that are no items
 
 
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's model and items together, and list what is unseen."""
     settings = config.recommend
     label = asked_learner(settings, run)
-    run = as_refitted(run, label)
+    run = refitted_run(run, label)
     _tell_if_from_a_part(config, label, run)
     job = recommend_job(settings, label, spark, run)
-    items = item_facts(settings, run)
+    items = facts_of_items(settings, run)
     candidates = pc.sum(items.column("candidate")).as_py() or 0
     if candidates == 0:
         raise ConfigError(
@@ -132,23 +136,6 @@ def _scored_together(run: Run) -> set[str]:
     }  # fmt: skip
 
 
-def asked_models(run: Run, label: str) -> Asked:
-    """Return whose models make lists: where the learner failed, it is the item offset's."""
-    failed = any(status.startswith(FAILED) for status in status_of(run, label))
-    return Asked(label, ITEM_OFFSET if failed else None)
-
-
-def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
-    """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = model_labels(run)
-    if recorded_training(run).baselines:
-        labels.append(ITEM_OFFSET)
-    name = labels[0] if settings.learner is None else settings.learner
-    if name not in labels:
-        raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
-    return name
-
-
 def recommend_job(
     settings: RecommendConfig, label: str, spark: SparkSession, run: Run
 ) -> RecommendJob:
@@ -160,75 +147,26 @@ def recommend_job(
     )  # fmt: skip
 
 
-def item_facts(settings: RecommendConfig, run: Run) -> pa.Table:
+def facts_of_items(settings: RecommendConfig, run: Run) -> pa.Table:
     """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
-    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
-    counts = run.read(ITEM_COUNTS).select("item", "n_train").toArrow()
-    places = pc.index_in(items.column("item"), counts.column("item"))
-    n_ratings = counts.column("n_train").take(places).fill_null(0).cast(pa.int32())
-    table = items.append_column("title", _titles(items, run)).append_column("n_ratings", n_ratings)
-    candidates = _candidates(table, settings, run)
-    if (run.record("prepare") or {})["settings"]["filters"]:
-        # who rated an item that a filter dropped is not known any more
-        candidates = pc.and_(candidates, places.is_valid().combine_chunks())
-    return table.append_column("candidate", candidates)
-
-
-def _titles(items: pa.Table, run: Run) -> pa.ChunkedArray:
-    """Return the names of items, null where none is known."""
-    if not run.has(TITLES):
-        return pa.chunked_array([pa.nulls(len(items), pa.string())])
-    titles = run.read(TITLES).select("item_id", "title").toArrow()
-    places = pc.index_in(items.column("item_id"), titles.column("item_id"))
-    return titles.column("title").take(places)
-
-
-def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Array:
-    """Tell of every item whether it may be in a list."""
-    ids = table.column("item_id").combine_chunks()
-    allowed = pc.greater_equal(table.column("n_ratings"), settings.min_ratings).combine_chunks()
-    included = _named(settings, "include", run)
-    excluded = _named(settings, "exclude", run)
-    if included is not None:
-        known = pc.is_in(ids, value_set=pa.array(included, pa.string()))
-        if not pc.any(known).as_py():
-            named = _examples(included) or "no id is given"
-            raise ConfigError(f"recommend.include: the run has none of these items: {named}")
-        _tell_unknown("include", included, ids)
-        allowed = pc.and_(allowed, known)
-    if excluded is not None:
-        _tell_unknown("exclude", excluded, ids)
-        unwanted = pc.is_in(ids, value_set=pa.array(excluded, pa.string()))
-        allowed = pc.and_(allowed, pc.invert(unwanted))
-    return allowed
-
-
-def _tell_unknown(key: str, named: list[str], ids: pa.Array) -> None:
-    """Warn of ids that are no items: of a misspelt one, or of a file that is no list of ids."""
-    known = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
-    unknown = [name for name, there in zip(named, known, strict=True) if not there]
-    if unknown:
-        emit(
-            "unknown_items",
-            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are no items of the run: "
-            f"{_examples(unknown)}",
-            stage="recommend", level="warning", key=key, unknown=len(unknown), named=len(named),
-        )  # fmt: skip
-
-
-def _examples(names: list[str]) -> str:
-    """Return the first of some ids as text."""
-    more = ", …" if len(names) > _EXAMPLES else ""
-    return ", ".join(map(repr, names[:_EXAMPLES])) + more
+    rules = ListRules(
+        settings.min_ratings,
+        _named(settings, "include", run),
+        _named(settings, "exclude", run),
+        counted_only=bool((run.record("prepare") or {})["settings"]["filters"]),
+    )
+    return item_facts(
+        run.read(ITEMS).select("item", "item_id").toArrow(),
+        run.read(ITEM_COUNTS).select("item", "n_train").toArrow(),
+        run.read(TITLES).select("item_id", "title").toArrow() if run.has(TITLES) else None,
+        rules,
+    )
 
 
 def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
     """Return the ids that a key and its file name, each once; None if neither is set."""
-    inline, path = getattr(settings, key), getattr(settings, f"{key}_from")
-    if path is None:
-        return inline or None
-    lines = (line.strip() for line in _text(path, key, run).splitlines())
-    return list(dict.fromkeys([*inline, *[line for line in lines if line]]))
+    path = getattr(settings, f"{key}_from")
+    return named_ids(getattr(settings, key), None if path is None else _text(path, key, run))
 
 
 def _text(path: str, key: str, run: Run) -> str:
@@ -237,8 +175,8 @@ def _text(path: str, key: str, run: Run) -> str:
     try:
         # an editor's mark at the beginning is no part of the first id
         return run.files.read_text(path).removeprefix("\ufeff")
-    except (UnicodeDecodeError, Py4JJavaError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else java_reason(error)
+    except (UnicodeDecodeError, OSError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise ConfigError(f"recommend.{key}_from: {path}: cannot be read ({reason})") from None
 
 

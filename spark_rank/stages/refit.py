@@ -9,17 +9,17 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.config.schema import ITEM_OFFSET, FeaturesConfig
 from spark_rank.config.values import convert
+from spark_rank.reader.recorded import REFIT, asked_learner, recorded_training
 from spark_rank.records.data import PrepareFacts
 from spark_rank.records.facts import as_record
 from spark_rank.records.features import FeatureFacts, FeatureFiles
 from spark_rank.records.models import RefitFacts, SkippedRefit, TrainFacts
 from spark_rank.stages.feature_tables import distribute_draft
 from spark_rank.stages.features import features
-from spark_rank.stages.final_run import REFIT, FinalRun
-from spark_rank.stages.recommend import asked_learner, needs_of_lists
+from spark_rank.stages.final_run import FinalRun
+from spark_rank.stages.recommend import needs_of_lists
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import all_specs, learn_models
-from spark_rank.stages.training import recorded_training
 from spark_rank.store.run import Run
 from spark_rank.store.self_checked import checked_text
 from spark_rank.tables.contracts import TABLES

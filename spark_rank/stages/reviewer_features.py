@@ -13,6 +13,7 @@ from spark_rank.config import Config, FeaturesConfig
 from spark_rank.errors import InputDataError
 from spark_rank.features.panel import covering_panel, most_active_panel
 from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
+from spark_rank.reader.recorded import rating_limits
 from spark_rank.records.features import FeatureFacts, ReviewerFacts
 from spark_rank.stages.feature_tables import (
     feature_table,
@@ -22,7 +23,6 @@ from spark_rank.stages.feature_tables import (
 )
 from spark_rank.stages.offset_features import publish_offsets, shrunken_offsets, write_offsets
 from spark_rank.stages.stage import StageResult
-from spark_rank.stages.training import rating_limits
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of

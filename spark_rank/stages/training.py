@@ -9,9 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
-from spark_rank.config.values import convert
 from spark_rank.errors import InputDataError
-from spark_rank.records.data import IngestFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL, RATING_SCALE
@@ -30,13 +28,6 @@ def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
         )
         for entry in settings.learners
     ]  # fmt: skip
-
-
-def recorded_training(run: Run) -> TrainConfig:
-    """Return the settings that the run's models were trained with."""
-    record = run.record("train") or {}
-    settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
-    return settings
 
 
 def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
@@ -74,12 +65,6 @@ def learn_job(
 def tasks_by_bucket(run: Run) -> int:
     """Return how many tasks work that goes bucket by bucket is dealt out to: one each."""
     return int((run.record("prepare") or {})["settings"]["buckets"])
-
-
-def rating_limits(run: Run) -> tuple[float, float]:
-    """Return the least and the greatest rating of the scale, as the input has them."""
-    scale = run.facts(IngestFacts).rating_scale
-    return scale.low, scale.high
 
 
 def rank_scale(run: Run) -> RankScale | None:

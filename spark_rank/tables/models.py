@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_rank.tables.contract import Column, Contract, measured
+from spark_rank.tables.contract import ONE_USER, Column, Contract, measured
 from spark_rank.tables.features import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 
 MODELS = Contract(
@@ -83,6 +83,7 @@ MODELS = Contract(
         ),
         Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
     ),
+    group_bytes=ONE_USER,
 )
 
 # what `refit` learns from all ratings, by the name of the measured table with the same columns
@@ -150,6 +151,7 @@ ENSEMBLE_MODELS = Contract(
             "share of pairs of members that rank a held-out item differently",
         ),
     ),
+    group_bytes=ONE_USER,
 )
 
 ENSEMBLE_CURVE = Contract(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_rank.tables.contract import Column, Contract
+from spark_rank.tables.contract import ONE_USER, Column, Contract
 
 SYNTHETIC = Contract(
     "synthetic",
@@ -112,6 +112,7 @@ BLOCKS = Contract(
         Column("n_train", "int", "how many of them are for training"),
         Column("bucket", "int", "hash bucket of the user (partition)"),
     ),
+    group_bytes=ONE_USER,
 )
 
 ITEM_COUNTS = Contract(

@@ -153,10 +153,17 @@ def recommend_batches(
     features = open_features(job.files)
     catalogue = Catalogue.of(features, pa.ipc.open_file(facts.value).get_batch(0))
     for batch in batches:
-        lists = _empty_lists(batch, job, catalogue)
-        _fill(lists, batch, features, catalogue)
-        _keep_apart(lists, batch, features, catalogue)
-        yield _as_rows(lists, batch, job, catalogue)
+        yield lists_of(batch, job, features, catalogue)
+
+
+def lists_of(
+    batch: pa.RecordBatch, job: RecommendJob, features: ItemFeatures, catalogue: Catalogue
+) -> pa.RecordBatch:
+    """Return the rows of `recommendations` of users with `WANTED_COLUMNS`."""
+    lists = _empty_lists(batch, job, catalogue)
+    _fill(lists, batch, features, catalogue)
+    _keep_apart(lists, batch, features, catalogue)
+    return _as_rows(lists, batch, job, catalogue)
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:

@@ -18,9 +18,9 @@ from spark_rank.config import Config, load_config
 from spark_rank.errors import ConfigError, TooManyFailuresError
 from spark_rank.records.results import RecommendFacts
 from spark_rank.report.recommendations import recommendations_section
+from spark_rank.runs.users import Question, answer
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
-from spark_rank.stages.explain import Question, answer
 from spark_rank.stages.final_run import FinalRun
 from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
