@@ -57,7 +57,7 @@ PUBLIC: dict[str, set[str]] = {
     },
     "metrics": {"", "comparison", "intervals", "meaning"},
     "preference": {"", "many_users", "theorem_rows", "theorems"},
-    "tables": {"contract", "contracts"},
+    "tables": {"contract", "contracts", "user_buckets"},
     "session": {
         "crashes", "event_logs", "filesystem", "java", "jvm_death", "parquet_footer",
         "process_identity", "progress", "session", "worker_log", "workers",
@@ -65,7 +65,7 @@ PUBLIC: dict[str, set[str]] = {
     "config": {"", "describing", "ensemble_checks", "run_ids", "schema", "values"},
     "data": {
         "blocks", "damage", "dictionaries", "filters", "formats", "formats.*", "merging", "packing",
-        "pieces", "profile", "quality", "rating_scale", "splits", "synthetic",
+        "pieces", "profile", "quality", "rating_scale", "shares", "splits", "synthetic",
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",

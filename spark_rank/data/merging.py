@@ -1,7 +1,7 @@
-"""Merging: all pieces of a bucket become its ratings: numbered, in order, each once.
+"""Merging: all pieces of a share of users become its ratings: numbered, in order, each once.
 
-What a Spark worker does with the rows of one bucket. They are the pieces, the numbers of its users
-and, for every piece, the numbers of its items.
+What a Spark worker does with the rows of some shares. They are the pieces, the numbers of their
+users and, for every piece, the numbers of its items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from spark_rank.data.packing import (
     unpack_ratings,
     unpack_strings,
 )
-from spark_rank.data.pieces import NO_TIME, buckets_of
+from spark_rank.data.pieces import NO_TIME
+from spark_rank.data.shares import Shares
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
@@ -32,7 +33,7 @@ FloatArray = NDArray[np.float64]
 _BATCH = 65_536
 
 NUMBER_COLUMNS = (
-    Column("bucket", "int", "hash bucket of the users"),
+    Column("share", "int", "share of the users"),
     Column("users", "binary", "user ids, packed"),
     Column("user_numbers", "binary", "their dense numbers, packed"),
 )
@@ -60,8 +61,8 @@ class Ratings(NamedTuple):
 
 
 @dataclass
-class Bucket:
-    """What has come of a bucket."""
+class Share:
+    """What has come of a share."""
 
     pieces: list[dict[str, Any]] = field(default_factory=list)
     users: list[pa.StringArray] = field(default_factory=list)
@@ -97,25 +98,25 @@ class Bucket:
         return Ratings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def merge_buckets(
+def merge_shares(
     batches: Iterator[pa.RecordBatch], policy: str, repeated: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the ratings that count, or (`repeated`) those that others stand for.
 
-    What `DataFrame.mapInArrow` calls; a task has the rows of one bucket, as they come. O(n log n)
-    for n ratings, some 100 bytes each.
+    What `DataFrame.mapInArrow` calls; a task has all rows of some shares, as they come, and
+    merges one after the other. O(n log n) for n ratings of a share, some 100 bytes each.
     """
-    found: dict[int, Bucket] = defaultdict(Bucket)
+    found: dict[int, Share] = defaultdict(Share)
     for batch in batches:
         names = batch.schema.names
         for place in range(batch.num_rows):
             row = {name: _value(batch.column(i), place) for i, name in enumerate(names)}
-            found[row["bucket"]].add(row)
+            found[row["share"]].add(row)
     for number in sorted(found):
-        bucket = found.pop(number)
+        share = found.pop(number)
         # users of an earlier run's dictionary need not have ratings
-        if bucket.pieces:
-            kept, others = resolve(bucket.ratings(), policy)
+        if share.pieces:
+            kept, others = resolve(share.ratings(), policy)
             yield from _batches(others if repeated else kept)
 
 
@@ -169,19 +170,19 @@ def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     yield from pa.table([known], names=["user_id"]).to_batches(_BATCH)
 
 
-def pack_numbers(batches: Iterator[pa.RecordBatch], buckets: int) -> Iterator[pa.RecordBatch]:
-    """Turn rows ``user_id, user`` into a packed row per bucket and batch.
+def pack_numbers(batches: Iterator[pa.RecordBatch], shares: Shares) -> Iterator[pa.RecordBatch]:
+    """Turn rows ``user_id, user`` into a packed row per share and batch.
 
     What `DataFrame.mapInArrow` calls.
     """
     for batch in batches:
         ids = batch.column("user_id")
         numbers = batch.column("user").to_numpy().astype(np.int64)
-        bucket = buckets_of(ids, buckets)
-        order = np.argsort(bucket, kind="stable")
-        ends = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+        share = shares.of(ids)
+        order = np.argsort(share, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(share, minlength=shares.count))])
         present = np.flatnonzero(np.diff(ends))
-        parts = [order[ends[b] : ends[b + 1]] for b in present]
+        parts = [order[ends[s] : ends[s + 1]] for s in present]
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array(present, pa.int32()),

@@ -66,10 +66,10 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         events.emit("recognised", reading, stage="ingest")
     named = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
-        gathered = gather(found, settings, run)
+        gathered = gather(found, settings, config.prepare.buckets, run)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
-        pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
+        pieces = replace(pieces, rows=pieces.rows.where("share is not null"))
         few = counts.get(None, 0) <= _FEW_RATINGS
         tables = _write_ratings(pieces, config, settings, run, few=few)
         duplicates = counts.pop(None, 0) - tables[RATINGS.table]
@@ -115,6 +115,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "dropped_by_reason": dropped,
             "rating_scale": scale,
             "read_as": reading,
+            # a file of `ratings` holds whole buckets of so many
+            "buckets": config.prepare.buckets,
             **unreadable,
         },
     )

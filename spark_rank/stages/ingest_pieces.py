@@ -13,42 +13,41 @@ from spark_rank.data.merging import (
     NUMBER_COLUMNS,
     RATING_COLUMNS,
     distinct_users,
-    merge_buckets,
+    merge_shares,
     pack_numbers,
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
+from spark_rank.data.shares import Shares, shares_for
 from spark_rank.errors import InputDataError
 from spark_rank.session.filesystem import FileInfo
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 
-# of the input to a bucket: of plain text a million ratings or less, of packed text ten times that
-_BUCKET_BYTES = 16 * 2**20
+# of the input to a share: of plain text a million ratings or less, of packed text ten times that
+_SHARE_BYTES = 16 * 2**20
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
 _PACKED_BYTES = 4 * 2**20
 
 
-def bucket_count(files: list[FileInfo]) -> int:
-    """Return into how many buckets the ratings are merged: it follows from the input alone."""
+def merged_shares(files: list[FileInfo], buckets: int) -> Shares:
+    """Return the shares that ratings are merged in: they follow from the input and the buckets."""
     parts = sum(
-        info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _BUCKET_BYTES)
+        info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _SHARE_BYTES)
         for info in files
     )
-    return max(1, round(parts))
+    return shares_for(buckets, max(1, round(parts)))
 
 
-def cut(checked: DataFrame, buckets: int) -> DataFrame:
+def cut(checked: DataFrame, shares: Shares) -> DataFrame:
     """Return the pieces and tallies of judged rows."""
     names = ("user_id", "item_id", "rating", "timestamp", "reason")
-    return by_workers(
-        checked.select(*names), partial(cut_rows, buckets=buckets), ddl(PIECE_COLUMNS)
-    )
+    return by_workers(checked.select(*names), partial(cut_rows, shares=shares), ddl(PIECE_COLUMNS))
 
 
 def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
     """Return the number of rows per reason, None for the good ones."""
-    rows = pieces.where("bucket is not null or reason is not null")
+    rows = pieces.where("share is not null or reason is not null")
     counts = {
         row["reason"]: row["rows"]
         for row in rows.groupBy("reason").agg(F.sum("rows").alias("rows")).collect()
@@ -60,19 +59,19 @@ def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of all good rows, by `buckets` buckets of users."""
+    """The pieces of all good rows, by shares of users."""
 
     rows: DataFrame
-    buckets: int
+    shares: Shares
 
     def user_ids(self) -> DataFrame:
-        """Return the different user ids, found bucket by bucket."""
-        packed = self.rows.select("bucket", "users").repartitionById(self.buckets, "bucket")
+        """Return the different user ids, found task by task."""
+        packed = self._dealt_out(self.rows.select("share", "users"))
         return by_workers(packed.select("users"), distinct_users, ddl(ID_COLUMNS))
 
     def item_ids(self) -> DataFrame:
         """Return the item ids of all pieces, with the piece and the place in it."""
-        return self.rows.select("chunk", "bucket", F.posexplode("items").alias("place", "item_id"))
+        return self.rows.select("chunk", "share", F.posexplode("items").alias("place", "item_id"))
 
     def ratings_as_given(self) -> DataFrame:
         """Return the column `rating`, with what is repeated."""
@@ -83,19 +82,24 @@ class Pieces:
     ) -> DataFrame:
         """Return ``user, item, rating, timestamp``: what counts, or what it stands for too.
 
-        Packed rows are shuffled once; a partition is a bucket, in the order of user and item.
+        Packed rows are shuffled once; a partition has whole buckets of users, of which every share
+        is in the order of user and item.
         """
-        places = self.item_ids().join(items, "item_id").select("chunk", "bucket", "place", "item")
+        places = self.item_ids().join(items, "item_id").select("chunk", "share", "place", "item")
         listed = F.array_sort(F.collect_list(F.struct("place", "item")))
-        item_numbers = places.groupBy("chunk", "bucket").agg(
+        item_numbers = places.groupBy("chunk", "share").agg(
             F.transform(listed, lambda entry: entry["item"]).alias("item_numbers")
         )
-        pack = partial(pack_numbers, buckets=self.buckets)
+        pack = partial(pack_numbers, shares=self.shares)
         user_numbers = by_workers(users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
-        columns = ("chunk", "bucket", "users", "user_codes", "item_codes", "ratings", "times")
+        columns = ("chunk", "share", "users", "user_codes", "item_codes", "ratings", "times")
         rows = self.rows.select(*columns)
         for numbers in (item_numbers, user_numbers):
             rows = rows.unionByName(numbers, allowMissingColumns=True)
-        merge = partial(merge_buckets, policy=policy, repeated=repeated)
-        shuffled = rows.repartitionById(self.buckets, "bucket")
-        return by_workers(shuffled, merge, ddl(RATING_COLUMNS))
+        merge = partial(merge_shares, policy=policy, repeated=repeated)
+        return by_workers(self._dealt_out(rows), merge, ddl(RATING_COLUMNS))
+
+    def _dealt_out(self, rows: DataFrame) -> DataFrame:
+        """Return rows with a column `share`, each in the task that has its share."""
+        task = F.floor(F.col("share") / self.shares.each).cast("int")
+        return rows.repartitionById(self.shares.tasks, task)

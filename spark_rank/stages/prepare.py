@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.filters import FilterStep, filter_ratings, settled
+from spark_rank.data.filters import BROADCAST_ROWS, FilterStep, filter_ratings, settled, short
 from spark_rank.data.profile import activity_profile, rating_profile
 from spark_rank.data.splits import goes_by_time
 from spark_rank.errors import InputDataError
@@ -21,12 +21,17 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
 from spark_rank.wording import count_of
 
-# workers get ratings by the ten thousands, packed users by their bytes; and there are enough
-# tasks to keep all cores to the end
-_READING = {
-    "spark.sql.files.maxPartitionBytes": "33554432",
+# workers get ratings by the ten thousands, packed users by their bytes
+_BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": "16777216",
+}
+# enough tasks to keep all cores to the end
+_SMALL_TASKS = {"spark.sql.files.maxPartitionBytes": "33554432"}
+# no file is cut, none shares a task with another: more than any of them has
+_A_TASK_A_FILE = {
+    "spark.sql.files.maxPartitionBytes": str(2**40),
+    "spark.sql.files.openCostInBytes": str(2**40),
 }
 
 
@@ -42,11 +47,7 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
         **rating_profile(ratings, ingested["facts"]["rating_scale"]),
     }
     _check_times(settings, profile)
-    with ExitStack() as stack:
-        for name, value in _READING.items():
-            stack.enter_context(runtime_setting(spark, name, value))
-        blocks = user_blocks(ratings, users, items, settings, config.seed)
-        written = run.write(BLOCKS, blocks, ("bucket",))
+    written = _write_blocks(ratings, config, run)
     made = run.written(BLOCKS)
     counts = item_counts(made, items)
     counted = run.write(ITEM_COUNTS, counts)
@@ -63,6 +64,40 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
         },
         written,
     )
+
+
+def _write_blocks(ratings: DataFrame, config: Config, run: Run) -> int:
+    """Write the blocks, without a shuffle of the ratings where `ingest` has left them by bucket."""
+    if _come_by_bucket(config.prepare, run):
+        written = _written_blocks(ratings, config, run, by_bucket=True)
+        if _is_by_bucket(run):
+            return written
+    return _written_blocks(ratings, config, run, by_bucket=False)
+
+
+def _come_by_bucket(settings: PrepareConfig, run: Run) -> bool:
+    """Tell whether a file of `ratings` has whole buckets, and all joins leave it where it is."""
+    facts = (run.record("ingest") or {})["facts"]
+    joined = max(run.rows(USERS), run.rows(ITEMS))
+    return facts.get("buckets") == settings.buckets and joined <= BROADCAST_ROWS
+
+
+def _written_blocks(ratings: DataFrame, config: Config, run: Run, *, by_bucket: bool) -> int:
+    users = short(run.read(USERS), run.rows(USERS))
+    with ExitStack() as stack:
+        for name, value in {**_BATCHES, **(_A_TASK_A_FILE if by_bucket else _SMALL_TASKS)}.items():
+            stack.enter_context(runtime_setting(run.spark, name, value))
+        blocks = user_blocks(
+            ratings, users, run.read(ITEMS), config.prepare, config.seed, by_bucket=by_bucket
+        )
+        return run.write(BLOCKS, blocks, ("bucket",))
+
+
+def _is_by_bucket(run: Run) -> bool:
+    """Tell whether every bucket came from one task, so that no user has two blocks."""
+    files = run.files.below(run.draft_path(BLOCKS.table))
+    folders = [file.path.rpartition("/")[0] for file in files if file.path.endswith(".parquet")]
+    return len(folders) == len(set(folders))
 
 
 def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:

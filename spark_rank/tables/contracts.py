@@ -117,7 +117,11 @@ BLOCKS = Contract(
             "timestamps in the same order; null unless `prepare.timestamps`",
         ),
         Column("n_train", "int", "how many of them are for training"),
-        Column("bucket", "int", "hash bucket of the user (partition)"),
+        Column(
+            "bucket",
+            "int",
+            "CRC-32 of user_id modulo `prepare.buckets` (partition)",
+        ),
     ),
 )
 
@@ -260,7 +264,7 @@ MODELS = Contract(
             "train_margin_loss",
             "ranking margin loss at `train.margin` on them; null without a norm",
         ),
-        Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
+        Column("bucket", "int", "bucket of the user, as in `blocks`; null of a sequence"),
     ),
 )
 
@@ -427,7 +431,7 @@ PREDICTIONS = Contract(
             "double",
             "the score, of learners of ranks the level of the rank; null where scores are an order",
         ),
-        Column("bucket", "int", "hash bucket of the user, as in `blocks`"),
+        Column("bucket", "int", "bucket of the user, as in `blocks`"),
     ),
 )
 
@@ -630,7 +634,11 @@ RECOMMENDATIONS = Contract(
             "expected of a user who was not learned; item_offset: the model failed",
         ),
         Column("reason", "string", "why so; null when learned exactly"),
-        Column("bucket", "int", "hash bucket of the user (partition)"),
+        Column(
+            "bucket",
+            "int",
+            "CRC-32 of user_id modulo `prepare.buckets` (partition)",
+        ),
     ),
 )
 
