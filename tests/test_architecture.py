@@ -80,7 +80,7 @@ PUBLIC: dict[str, set[str]] = {
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
-        "buckets", "distributions", "evaluate", "experiment_units", "isolation", "item_counts",
+        "block_counts", "buckets", "distributions", "evaluate", "experiment_units", "isolation",
         "majority_counts", "predictions", "rank", "recommend", "train",
     },
     "store": {

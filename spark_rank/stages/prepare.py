@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -11,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.config import Config, PrepareConfig
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import BROADCAST_ROWS, FilterStep, filter_ratings, settled, short
-from spark_rank.data.profile import activity_profile, rating_profile
+from spark_rank.data.profile import Scale, count_bins, histogram, log_binned, rating_times
 from spark_rank.data.splits import goes_by_time
 from spark_rank.errors import InputDataError
-from spark_rank.frames.item_counts import block_sizes, item_counts
+from spark_rank.frames.block_counts import BlockCounts, block_counts, counted, item_counts
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
@@ -41,23 +42,25 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     ingested = run.record("ingest") or {}
     users, items = run.read(USERS), run.read(ITEMS)
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
-    ratings, activity, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
-    profile = {
-        **activity_profile(activity),
-        **rating_profile(ratings, ingested["facts"]["rating_scale"]),
-    }
-    _check_times(settings, profile)
+    ratings, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
+    times = rating_times(ratings)
+    _check_times(settings, times)
     written = _write_blocks(ratings, config, run)
-    made = run.written(BLOCKS)
-    counts = item_counts(made, items)
-    counted = run.write(ITEM_COUNTS, counts)
-    sizes = block_sizes(made)
+    scale = ingested["facts"]["rating_scale"]
+    found = run.keep(counted(run.written(BLOCKS), scale), "counted")
+    of_items = run.write(ITEM_COUNTS, item_counts(found, items))
+    counts = block_counts(found)
+    profile = {**times, **_distributions(counts, scale, run)}
+    held_out = profile["ratings"] - counts.train
     return StageResult(
-        f"{count_of(written, 'user')}: {count_of(sizes['train_ratings'], 'rating')} to learn from, "
-        f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
-        {BLOCKS.table: written, ITEM_COUNTS.table: counted},
+        f"{count_of(written, 'user')}: {count_of(counts.train, 'rating')} to learn from, "
+        f"{held_out:,} held out{_in_words(settings, steps)}",
+        {BLOCKS.table: written, ITEM_COUNTS.table: of_items},
         {
-            **sizes,
+            "train_ratings": counts.train,
+            "test_ratings": held_out,
+            "most_ratings_of_a_user": counts.most,
+            "users_with_nothing_held_out": counts.whole,
             "filters": [step.facts() for step in steps],
             "filters_settled": settled(steps),
             "profile": profile,
@@ -100,12 +103,30 @@ def _is_by_bucket(run: Run) -> bool:
     return len(folders) == len(set(folders))
 
 
-def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
-    missing = profile["without_time"]
+def _distributions(counts: BlockCounts, scale: Scale, run: Run) -> dict[str, Any]:
+    """Return how ratings, users and items are distributed.
+
+    Density is the share of (user, item) pairs that are rated; None without any pair.
+    """
+    of_items = run.written(ITEM_COUNTS).select("n").toArrow().column("n").to_numpy()
+    ratings, users = sum(counts.ratings.values()), sum(counts.users.values())
+    pairs = users * len(of_items)
+    return {
+        "users": users,
+        "items": len(of_items),
+        "density": ratings / pairs if pairs else None,
+        "histogram": histogram(counts.ratings, scale),
+        "user_activity": log_binned(counts.users),
+        "item_popularity": log_binned(Counter(count_bins(of_items).tolist())),
+    }
+
+
+def _check_times(settings: PrepareConfig, times: dict[str, Any]) -> None:
+    missing = times["without_time"]
     if goes_by_time(settings) and missing:
         raise InputDataError(
             f"prepare.split {settings.split!r} goes by time, but there are ratings without "
-            f"one, {missing:,} of {profile['ratings']:,}: give the column of the time "
+            f"one, {missing:,} of {times['ratings']:,}: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
 
