@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark import Broadcast
 
 from spark_rank.data.packing import (
     pack_integers,
@@ -60,6 +61,18 @@ class Ratings(NamedTuple):
         return Ratings(*(column[rows] for column in self))
 
 
+class ItemNumbers(NamedTuple):
+    """The dictionary of the items: ids and their numbers."""
+
+    ids: pa.StringArray
+    numbers: IntArray
+
+    def of(self, ids: pa.StringArray) -> IntArray:
+        """Return the numbers of known ids."""
+        places = pc.index_in(ids, value_set=self.ids)
+        return self.numbers[places.to_numpy(zero_copy_only=False)]
+
+
 @dataclass
 class Share:
     """What has come of a share."""
@@ -74,10 +87,18 @@ class Share:
         if row["user_numbers"] is not None:
             self.users.append(unpack_strings(row["users"]))
             self.user_numbers.append(unpack_integers(row["user_numbers"]))
-        elif row["item_numbers"] is not None:
-            self.items[row["chunk"]] = row["item_numbers"]
+        elif row.get("item_numbers") is not None:
+            self.items[row["chunk"]] = row["item_numbers"].to_numpy().astype(np.int64)
         else:
             self.pieces.append(row)
+
+    def look_up(self, dictionary: ItemNumbers) -> None:
+        """Find the numbers of all pieces' items at a time: a table of the ids is made each time."""
+        numbers = dictionary.of(pa.concat_arrays([piece["items"] for piece in self.pieces]))
+        first = 0
+        for piece in self.pieces:
+            self.items[piece["chunk"]] = numbers[first : first + len(piece["items"])]
+            first += len(piece["items"])
 
     def ratings(self) -> Ratings:
         """Return the ratings of all pieces under their numbers, in no order."""
@@ -99,10 +120,14 @@ class Share:
 
 
 def merge_shares(
-    batches: Iterator[pa.RecordBatch], policy: str, repeated: bool
+    batches: Iterator[pa.RecordBatch],
+    policy: str,
+    repeated: bool,
+    dictionary: Broadcast[ItemNumbers] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the ratings that count, or (`repeated`) those that others stand for.
 
+    The numbers of the items are found in the `dictionary`, or come as rows, one for every piece.
     What `DataFrame.mapInArrow` calls; a task has all rows of some shares, as they come, and
     merges one after the other. O(n log n) for n ratings of a share, some 100 bytes each.
     """
@@ -116,6 +141,8 @@ def merge_shares(
         share = found.pop(number)
         # users of an earlier run's dictionary need not have ratings
         if share.pieces:
+            if dictionary is not None:
+                share.look_up(dictionary.value)
             kept, others = resolve(share.ratings(), policy)
             yield from _batches(others if repeated else kept)
 
@@ -202,14 +229,14 @@ def unpacked_ratings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _value(column: pa.Array, place: int) -> Any:
-    """Return a cell without a copy: bytes as a buffer, a list as an array."""
+    """Return a cell without a copy: bytes as a buffer, a list as an Arrow array."""
     cell = column[place]
     if not cell.is_valid:
         return None
     if pa.types.is_binary(column.type):
         return cell.as_buffer()
     if pa.types.is_list(column.type):
-        return cell.values.to_numpy(zero_copy_only=False).astype(np.int64)
+        return cell.values
     return cell.as_py()
 
 

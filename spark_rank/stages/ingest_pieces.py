@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -12,6 +16,7 @@ from spark_rank.data.merging import (
     ID_COLUMNS,
     NUMBER_COLUMNS,
     RATING_COLUMNS,
+    ItemNumbers,
     distinct_users,
     merge_shares,
     pack_numbers,
@@ -28,6 +33,10 @@ from spark_rank.tables.contract import ddl
 _SHARE_BYTES = 16 * 2**20
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
 _PACKED_BYTES = 4 * 2**20
+# a hash table of so many ids is made in a hundredth of the time that a share takes to merge
+_MOST_HELD = 200_000
+# a dictionary of so many ids is sent to every task; longer ones are joined by sorting
+_BROADCAST_IDS = 2_000_000
 
 
 def merged_shares(files: list[FileInfo], buckets: int) -> Shares:
@@ -47,14 +56,33 @@ def cut(checked: DataFrame, shares: Shares) -> DataFrame:
 
 def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
     """Return the number of rows per reason, None for the good ones."""
-    rows = pieces.where("share is not null or reason is not null")
-    counts = {
-        row["reason"]: row["rows"]
-        for row in rows.groupBy("reason").agg(F.sum("rows").alias("rows")).collect()
-    }
+    rows = pieces.where("share is not null or reason is not null").select("reason", "rows")
+    # a row for a hundred thousand ratings: one task reads two columns sooner than two jobs begin
+    sums = rows.coalesce(1).groupBy("reason").agg(F.sum("rows").alias("rows"))
+    counts = {row["reason"]: row["rows"] for row in sums.collect()}
     if not counts:
         raise InputDataError("the input holds no rows: there is no rating to learn from")
     return counts
+
+
+class Dictionaries(NamedTuple):
+    """The numbers of users and items; those of the items `held` by every worker, if they can be."""
+
+    users: DataFrame
+    items: DataFrame
+    held: Broadcast[ItemNumbers] | None
+
+
+def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Dictionaries:
+    """Return the dictionaries, ``user_id, user`` and ``item_id, item``, as merging wants them."""
+    items = items.select("item_id", "item")
+    if item_count > _MOST_HELD:
+        joined = F.broadcast(items) if item_count <= _BROADCAST_IDS else items
+        return Dictionaries(users, joined, None)
+    found = items.toArrow()
+    ids = found.column("item_id").combine_chunks().cast(pa.string())
+    numbers = ItemNumbers(ids, found.column("item").to_numpy().astype(np.int64))
+    return Dictionaries(users, items, items.sparkSession.sparkContext.broadcast(numbers))
 
 
 @dataclass(frozen=True)
@@ -64,9 +92,10 @@ class Pieces:
     rows: DataFrame
     shares: Shares
 
-    def user_ids(self) -> DataFrame:
-        """Return the different user ids, found task by task."""
-        packed = self._dealt_out(self.rows.select("share", "users"))
+    def user_ids(self, *, few: bool) -> DataFrame:
+        """Return the user ids: each once, or of `few` ratings as often as it takes no shuffle."""
+        packed = self.rows.select("share", "users")
+        packed = packed if few else self._dealt_out(packed)
         return by_workers(packed.select("users"), distinct_users, ddl(ID_COLUMNS))
 
     def item_ids(self) -> DataFrame:
@@ -77,27 +106,31 @@ class Pieces:
         """Return the column `rating`, with what is repeated."""
         return by_workers(self.rows.select("ratings"), unpacked_ratings, "rating double")
 
-    def merged(
-        self, users: DataFrame, items: DataFrame, policy: str, *, repeated: bool = False
-    ) -> DataFrame:
+    def merged(self, known: Dictionaries, policy: str, *, repeated: bool = False) -> DataFrame:
         """Return ``user, item, rating, timestamp``: what counts, or what it stands for too.
 
         Packed rows are shuffled once; a partition has whole buckets of users, of which every share
-        is in the order of user and item.
+        is in the order of user and item. Workers look up the numbers of the items where every one
+        can hold the dictionary.
         """
+        pack = partial(pack_numbers, shares=self.shares)
+        user_numbers = by_workers(known.users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
+        columns = ["chunk", "share", "users", "user_codes", "item_codes", "ratings", "times"]
+        rows = self.rows.select(*columns, *([] if known.held is None else ["items"]))
+        if known.held is None:
+            numbers = self._item_numbers(known.items)
+            rows = rows.unionByName(numbers, allowMissingColumns=True)
+        rows = rows.unionByName(user_numbers, allowMissingColumns=True)
+        merge = partial(merge_shares, policy=policy, repeated=repeated, dictionary=known.held)
+        return by_workers(self._dealt_out(rows), merge, ddl(RATING_COLUMNS))
+
+    def _item_numbers(self, items: DataFrame) -> DataFrame:
+        """Return the numbers of every piece's items, in their order."""
         places = self.item_ids().join(items, "item_id").select("chunk", "share", "place", "item")
         listed = F.array_sort(F.collect_list(F.struct("place", "item")))
-        item_numbers = places.groupBy("chunk", "share").agg(
+        return places.groupBy("chunk", "share").agg(
             F.transform(listed, lambda entry: entry["item"]).alias("item_numbers")
         )
-        pack = partial(pack_numbers, shares=self.shares)
-        user_numbers = by_workers(users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
-        columns = ("chunk", "share", "users", "user_codes", "item_codes", "ratings", "times")
-        rows = self.rows.select(*columns)
-        for numbers in (item_numbers, user_numbers):
-            rows = rows.unionByName(numbers, allowMissingColumns=True)
-        merge = partial(merge_shares, policy=policy, repeated=repeated)
-        return by_workers(self._dealt_out(rows), merge, ddl(RATING_COLUMNS))
 
     def _dealt_out(self, rows: DataFrame) -> DataFrame:
         """Return rows with a column `share`, each in the task that has its share."""

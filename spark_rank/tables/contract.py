@@ -6,6 +6,7 @@ They are checked on write and on read; a table that drifted from its contract is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from spark_rank.errors import ContractError
 
 if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 VERSION_COLUMN = "schema_version"
 
@@ -49,13 +50,12 @@ class Contract:
 
     def schema(self) -> StructType:
         """Return the Spark schema, with each column's meaning as its comment."""
-        from pyspark.sql.types import DataType, StructField, StructType
+        from pyspark.sql.types import StructField, StructType
 
         fields = [
-            StructField(c.name, DataType.fromDDL(c.type), True, {"comment": c.doc})
-            for c in self.columns
+            StructField(c.name, _spark_type(c.type), True, {"comment": c.doc}) for c in self.columns
         ]
-        version = StructField(VERSION_COLUMN, DataType.fromDDL("int"), True, {"comment": "version"})
+        version = StructField(VERSION_COLUMN, _spark_type("int"), True, {"comment": "version"})
         return StructType([*fields, version])
 
     def apply(self, frame: DataFrame) -> DataFrame:
@@ -97,6 +97,14 @@ class Contract:
         if surplus:
             raise ContractError(f"table {self.table}: column {surplus[0]!r} is not in the contract")
         return frame
+
+
+@cache
+def _spark_type(name: str) -> DataType:
+    """Return a type by its name: Spark is asked for each once, a call takes milliseconds."""
+    from pyspark.sql.types import DataType
+
+    return DataType.fromDDL(name)
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:

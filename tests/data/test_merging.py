@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark import Broadcast
 
 from spark_rank.data.merging import (
     NUMBER_COLUMNS,
+    ItemNumbers,
     Ratings,
     distinct_users,
     merge_shares,
@@ -59,13 +61,21 @@ def cut(
     return [row for batch in made for row in batch.to_pylist()]
 
 
-def stream(pieces: list[dict[str, Any]], shares: Shares) -> Iterator[pa.RecordBatch]:
-    """Yield what a merging task gets of all shares, rows of all kinds mixed."""
+class Everywhere:
+    """Stands for a broadcast dictionary of the items."""
+
+    value = ItemNumbers(pa.array(list(NUMBER_OF)), np.array(list(NUMBER_OF.values())))
+
+
+def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Iterator[pa.RecordBatch]:
+    """Yield what a merging task gets of all shares, rows of all kinds mixed.
+
+    Pieces come with the ids of their items if the workers have the dictionary.
+    """
     names = ["chunk", "share", "users", "user_codes", "item_codes", "ratings", "times"]
     kinds = [PIECE_SCHEMA.field(name) for name in names]
-    schema = pa.schema(
-        [*kinds, ("item_numbers", pa.list_(pa.int32())), ("user_numbers", pa.binary())]
-    )
+    more = PIECE_SCHEMA.field("items") if held else ("item_numbers", pa.list_(pa.int32()))
+    schema = pa.schema([*kinds, more, ("user_numbers", pa.binary())])
     ids = pa.record_batch(
         [pa.array(USERS), pa.array([NUMBER_OF[u] for u in USERS], pa.int32())],
         names=["user_id", "user"],
@@ -73,7 +83,8 @@ def stream(pieces: list[dict[str, Any]], shares: Shares) -> Iterator[pa.RecordBa
     rows: list[dict[str, Any]] = []
     for piece in pieces:
         place = {name: piece[name] for name in ("chunk", "share")}
-        rows += [piece, {**place, "item_numbers": [NUMBER_OF[i] for i in piece["items"]]}]
+        numbers = {**place, "item_numbers": [NUMBER_OF[i] for i in piece["items"]]}
+        rows += [piece] if held else [piece, numbers]
     for batch in pack_numbers(iter([ids]), shares):
         assert batch.schema == arrow_schema(NUMBER_COLUMNS)
         rows += batch.to_pylist()
@@ -86,8 +97,14 @@ def stream(pieces: list[dict[str, Any]], shares: Shares) -> Iterator[pa.RecordBa
 def merged(
     pieces: list[dict[str, Any]], policy: str, shares: Shares = ONE, *, repeated: bool = False
 ) -> list[tuple[Any, ...]]:
-    made = merge_shares(stream(pieces, shares), policy, repeated)
-    return [tuple(row.values()) for batch in made for row in batch.to_pylist()]
+    ways = []
+    for held in (Everywhere(), None):
+        dictionary = cast("Broadcast[ItemNumbers] | None", held)
+        rows = stream(pieces, shares, held=held is not None)
+        made = merge_shares(rows, policy, repeated, dictionary)
+        ways.append([tuple(row.values()) for batch in made for row in batch.to_pylist()])
+    assert ways[0] == ways[1]
+    return ways[0]
 
 
 def twin(rows: list[Row], policy: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
