@@ -64,8 +64,9 @@ PUBLIC: dict[str, set[str]] = {
     },
     "config": {"", "describing", "ensemble_checks", "run_ids", "schema", "values"},
     "data": {
-        "blocks", "damage", "dictionaries", "filters", "formats", "formats.*", "merging", "packing",
-        "pieces", "profile", "quality", "rating_scale", "shares", "splits", "synthetic",
+        "blocks", "damage", "dictionaries", "duplicates", "filters", "formats", "formats.*",
+        "merging", "packing", "pieces", "profile", "quality", "rating_scale", "shares", "splits",
+        "synthetic",
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",

@@ -6,7 +6,6 @@ users and, for every piece, the numbers of its items.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark import Broadcast
 
+from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.packing import (
     pack_integers,
     pack_strings,
@@ -29,7 +29,6 @@ from spark_rank.data.shares import Shares
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _BATCH = 65_536
 
@@ -46,19 +45,6 @@ RATING_COLUMNS = (
     Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
 )
 RATING_SCHEMA = arrow_schema(RATING_COLUMNS)
-
-
-class Ratings(NamedTuple):
-    """Ratings as columns of equal length."""
-
-    users: IntArray
-    items: IntArray
-    ratings: FloatArray
-    times: IntArray
-
-    def take(self, rows: NDArray[Any]) -> Ratings:
-        """Return the rows chosen by places or a mask."""
-        return Ratings(*(column[rows] for column in self))
 
 
 class ItemNumbers(NamedTuple):
@@ -128,61 +114,30 @@ def merge_shares(
     """Yield the ratings that count, or (`repeated`) those that others stand for.
 
     The numbers of the items are found in the `dictionary`, or come as rows, one for every piece.
-    What `DataFrame.mapInArrow` calls; a task has all rows of some shares, as they come, and
-    merges one after the other. O(n log n) for n ratings of a share, some 100 bytes each.
+    What `DataFrame.mapInArrow` calls; a task has all rows of some shares, share by share, and holds
+    one share at a time. O(n log n) for n ratings of a share, some 100 bytes each.
     """
-    found: dict[int, Share] = defaultdict(Share)
+    share, number = Share(), None
     for batch in batches:
         names = batch.schema.names
         for place in range(batch.num_rows):
             row = {name: _value(batch.column(i), place) for i, name in enumerate(names)}
-            found[row["share"]].add(row)
-    for number in sorted(found):
-        share = found.pop(number)
-        # users of an earlier run's dictionary need not have ratings
-        if share.pieces:
-            if dictionary is not None:
-                share.look_up(dictionary.value)
-            kept, others = resolve(share.ratings(), policy)
-            yield from _batches(others if repeated else kept)
+            if row["share"] != number:
+                yield from _merged(share, policy, repeated, dictionary)
+                share, number = Share(), row["share"]
+            share.add(row)
+    yield from _merged(share, policy, repeated, dictionary)
 
 
-def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
-    """Return the ratings that count and the others, in the order of user and item.
-
-    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
-    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
-    ``reject`` lets none count. The order is total up to rows that are equal in every value:
-    whatever order they come in, the result is the same, means to the last bit.
-    """
-    order = order_of_pairs(ratings.users, ratings.items)
-    ratings = ratings.take(order)
-    repeats = np.zeros(len(order), bool)
-    np.logical_and(
-        ratings.users[1:] == ratings.users[:-1],
-        ratings.items[1:] == ratings.items[:-1],
-        out=repeats[1:],
-    )
-    if not repeats.any():
-        return ratings, ratings.take(repeats)
-    # only the pairs that occur again have an order of their own
-    member = repeats.copy()
-    member[:-1] |= repeats[1:]
-    places = np.flatnonzero(member)
-    group = np.cumsum(~repeats[places])
-    among = ratings.take(places)
-    unknown = among.times == NO_TIME
-    sign = 1 if policy == "first" else -1
-    inner = np.lexsort((sign * among.ratings, sign * among.times, unknown, group))
-    for column, values in zip(ratings, among.take(inner), strict=True):
-        column[places] = values
-    if policy == "reject":
-        return ratings.take(~member), ratings.take(member)
-    others = ratings.take(repeats)
-    if policy == "mean":
-        firsts = np.flatnonzero(~repeats[places])
-        ratings.ratings[places[firsts]] = _means(ratings.ratings[places], firsts)
-    return ratings.take(~repeats), others
+def _merged(
+    share: Share, policy: str, repeated: bool, dictionary: Broadcast[ItemNumbers] | None
+) -> Iterator[pa.RecordBatch]:
+    # users of an earlier run's dictionary need not have ratings
+    if share.pieces:
+        if dictionary is not None:
+            share.look_up(dictionary.value)
+        kept, others = resolve(share.ratings(), policy)
+        yield from _batches(others if repeated else kept)
 
 
 def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -238,31 +193,6 @@ def _value(column: pa.Array, place: int) -> Any:
     if pa.types.is_list(column.type):
         return cell.values
     return cell.as_py()
-
-
-def order_of_pairs(users: IntArray, items: IntArray) -> IntArray:
-    """Return the places in the order of user and item; ties as they come."""
-    places = np.arange(len(users))
-    for_place, for_item, for_user = (
-        max(1, int(most).bit_length())
-        for most in (len(users), items.max(initial=0), users.max(initial=0))
-    )
-    if for_user + for_item + for_place > 63:
-        return np.lexsort((items, users))
-    # sorting numbers that hold their place is several times faster than sorting places
-    keys = ((users << for_item | items) << for_place) | places
-    keys.sort()
-    return keys & ((1 << for_place) - 1)
-
-
-def _means(ratings: FloatArray, firsts: IntArray) -> FloatArray:
-    """Return the mean of every run, summed one by one in order: no other order of rounding."""
-    ends = np.append(firsts[1:], len(ratings))
-    total = ratings[firsts].copy()
-    for step in range(1, int((ends - firsts).max())):
-        longer = firsts + step < ends
-        total[longer] += ratings[firsts[longer] + step]
-    return total / (ends - firsts)
 
 
 def _batches(ratings: Ratings) -> Iterator[pa.RecordBatch]:

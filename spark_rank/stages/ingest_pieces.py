@@ -122,7 +122,10 @@ class Pieces:
             rows = rows.unionByName(numbers, allowMissingColumns=True)
         rows = rows.unionByName(user_numbers, allowMissingColumns=True)
         merge = partial(merge_shares, policy=policy, repeated=repeated, dictionary=known.held)
-        return by_workers(self._dealt_out(rows), merge, ddl(RATING_COLUMNS))
+        dealt_out = self._dealt_out(rows)
+        if self.shares.each > 1:
+            dealt_out = dealt_out.sortWithinPartitions("share")
+        return by_workers(dealt_out, merge, ddl(RATING_COLUMNS))
 
     def _item_numbers(self, items: DataFrame) -> DataFrame:
         """Return the numbers of every piece's items, in their order."""

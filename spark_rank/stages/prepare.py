@@ -81,7 +81,8 @@ def _write_blocks(ratings: DataFrame, config: Config, run: Run) -> int:
 def _come_by_bucket(settings: PrepareConfig, run: Run) -> bool:
     """Tell whether a file of `ratings` has whole buckets, and all joins leave it where it is."""
     facts = (run.record("ingest") or {})["facts"]
-    joined = max(run.rows(USERS), run.rows(ITEMS))
+    filtered = bool(settings.filters) or settings.user_share < 1.0
+    joined = max(run.rows(USERS), run.rows(ITEMS) if filtered else 0)
     return facts.get("buckets") == settings.buckets and joined <= BROADCAST_ROWS
 
 

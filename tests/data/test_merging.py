@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import Broadcast
 
+from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.merging import (
     NUMBER_COLUMNS,
     ItemNumbers,
-    Ratings,
     distinct_users,
     merge_shares,
     pack_numbers,
-    resolve,
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_SCHEMA, cut_rows
@@ -68,7 +67,7 @@ class Everywhere:
 
 
 def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Iterator[pa.RecordBatch]:
-    """Yield what a merging task gets of all shares, rows of all kinds mixed.
+    """Yield what a merging task gets of all shares, of each rows of all kinds mixed.
 
     Pieces come with the ids of their items if the workers have the dictionary.
     """
@@ -88,7 +87,7 @@ def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Itera
     for batch in pack_numbers(iter([ids]), shares):
         assert batch.schema == arrow_schema(NUMBER_COLUMNS)
         rows += batch.to_pylist()
-    rows.sort(key=lambda row: str(row.get("times")))
+    rows.sort(key=lambda row: (row["share"], str(row.get("times"))))
     for start in range(0, len(rows), 3):
         part = [{name: row.get(name) for name in schema.names} for row in rows[start : start + 3]]
         yield pa.RecordBatch.from_pylist(part, schema=schema)
