@@ -33,7 +33,8 @@ ALLOWED: dict[str, set[str]] = {
     "sequences": {"learners", "metrics", "features", "tables", "session", "users"},
     # DataFrames in, DataFrames out
     "frames": {
-        "users", "sequences", "features", "data", "tables", "session", "metrics", "experiments"
+        "users", "sequences", "features", "data", "tables", "records", "session", "metrics",
+        "experiments",
     },
     # a run on disk
     "store": {"tables", "records", "session", "config", "users.learning"},
@@ -65,7 +66,7 @@ PUBLIC: dict[str, set[str]] = {
     },
     "metrics": {"", "comparison", "intervals", "meaning"},
     "preference": {"", "many_users", "theorem_rows", "theorems"},
-    "tables": {"contract", "contracts"},
+    "tables": {"contract", "contracts", "user_buckets"},
     "records": {"data", "facts", "features", "models", "results"},
     "session": {
         "arrow_files", "crashes", "event_logs", "files", "filesystem", "java", "jvm_death",
@@ -73,8 +74,9 @@ PUBLIC: dict[str, set[str]] = {
     },
     "config": {"", "describing", "labels", "run_ids", "schema", "sections", "values"},
     "data": {
-        "blocks", "damage", "dictionaries", "filters", "formats", "formats.*", "merging", "packing",
-        "pieces", "profile", "quality", "rating_scale", "splits", "synthetic",
+        "blocks", "damage", "dictionaries", "duplicates", "filters", "formats", "formats.*",
+        "merging", "packing", "pieces", "profile", "quality", "rating_scale", "shares", "splits",
+        "synthetic",
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
@@ -90,7 +92,7 @@ PUBLIC: dict[str, set[str]] = {
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
-        "buckets", "distributions", "evaluate", "experiment_units", "isolation", "item_counts",
+        "block_counts", "buckets", "distributions", "evaluate", "experiment_units", "isolation",
         "majority_counts", "predictions", "rank", "recommend", "train",
     },
     "store": {

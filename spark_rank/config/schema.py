@@ -198,7 +198,7 @@ class PrepareConfig:
     )
     timestamps: bool = setting(False, "keep the time of every rating in the blocks")
     buckets: int = setting(
-        8, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
+        8, "number of buckets of users, from ingest to recommend", at_least=1, at_most=100_000
     )
 
 

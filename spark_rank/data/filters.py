@@ -70,8 +70,8 @@ def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:
 
 def filter_ratings(
     ratings: DataFrame, users: DataFrame, settings: PrepareConfig, seed: int, keep: Keep
-) -> tuple[DataFrame, Activity, list[FilterStep]]:
-    """Return the ratings that stay, their activity, and what every filter did.
+) -> tuple[DataFrame, list[FilterStep]]:
+    """Return the ratings that stay, and what every filter did; nothing is counted without any.
 
     The filters are applied one after the other, each to what the one before left, and gone
     through `filter_rounds` times or until a whole round drops nothing. `user_share` of the users
@@ -79,6 +79,8 @@ def filter_ratings(
     holds depends on (seed, user id) alone; a larger share holds those of a smaller one. Every
     step counts anew, in two passes. Raises `InputDataError` if a filter leaves nothing.
     """
+    if not settings.filters and settings.user_share == 1.0:
+        return ratings, []
     activity = count_activity(ratings, keep, "all")
     steps: list[FilterStep] = []
     for number in range(1, settings.filter_rounds + 1 if settings.filters else 1):
@@ -100,9 +102,7 @@ def filter_ratings(
         steps.append(FilterStep(f"user_share: {settings.user_share:g}", 0, activity, after))
         _check_not_empty(steps[-1], "prepare.user_share")
         activity = after
-    if steps:
-        ratings = _restricted(ratings, activity, activity.by_user, activity.by_item)
-    return ratings, activity, steps
+    return _restricted(ratings, activity, activity.by_user, activity.by_item), steps
 
 
 def settled(steps: Sequence[FilterStep]) -> bool:

@@ -47,6 +47,7 @@ class ModelFacts:
 
     asked: Asked
     all_ratings: bool
+    buckets: int
     tables: tuple[Contract, ...]
     panel: Contract
     feature_files: str
@@ -123,7 +124,8 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
     if all_ratings:
         tables, panel = (FINAL_TABLES[MODELS.table],), FINAL_TABLES[PANEL.table]
     return ModelFacts(
-        asked_models(run, label), all_ratings, tables, panel,
+        asked_models(run, label), all_ratings,
+        (run.record("prepare") or {})["settings"]["buckets"], tables, panel,
         f"final_{_FEATURE_FILES}" if all_ratings else _FEATURE_FILES,
         features["settings"].get("kind", ""), lists, learn, score,
     )  # fmt: skip

@@ -26,6 +26,7 @@ from spark_rank.reader.run_folder import RunFolder
 from spark_rank.reader.user_model import UserModel
 from spark_rank.reader.user_rows import UserRows
 from spark_rank.tables.contracts import BLOCKS
+from spark_rank.tables.user_buckets import bucket_of
 from spark_rank.users.joining import MODELS_SCHEMA, Asked, scoring_models, with_models
 from spark_rank.users.learning import FAILED
 
@@ -146,8 +147,9 @@ class Recommender:
 
     def model_of(self, user_id: str) -> UserModel:
         """Return a user's model, or raise `UnknownIdError`."""
-        bucket = self._bucket(user_id)
-        if bucket is None:
+        bucket = bucket_of(user_id, self._facts.buckets)
+        own = self._blocks.of_user(user_id, bucket)
+        if own is None:
             raise UnknownIdError(f"the run has no user {user_id!r}", user_id)
         found = [table for rows in self._models if (table := rows.of_user(user_id, bucket))]
         models = pa.concat_tables(found, promote_options="default") if found else None
@@ -157,8 +159,6 @@ class Recommender:
                 "train.targets_min and targets_max left the user out",
                 user_id,
             )
-        own = self._blocks.of_user(user_id, bucket)
-        assert own is not None
         block = own.to_pylist()[0]
         if self._facts.all_ratings:
             block["n_train"] = len(block["items"])
@@ -166,13 +166,8 @@ class Recommender:
         batch = in_bucket.combine_chunks().to_batches()[0]
         return self._made(batch, models, self._facts.asked, block)
 
-    def _bucket(self, user_id: str) -> int | None:
-        """Return the bucket of a user, which every table of users goes by; None: no such user."""
-        return self._blocks.bucket_of(user_id)
-
     def _number(self, user_id: str) -> int:
-        bucket = self._bucket(user_id)
-        found = None if bucket is None else self._blocks.of_user(user_id, bucket)
+        found = self._blocks.of_user(user_id, bucket_of(user_id, self._facts.buckets))
         return NOBODY if found is None else int(found.column("user")[0].as_py())
 
     def _made(self, block: pa.RecordBatch, models: pa.Table, asked: Asked, own: Row) -> UserModel:

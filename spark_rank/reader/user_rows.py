@@ -77,21 +77,6 @@ class UserRows:
         ]
         return pa.concat_tables(found) if found else None
 
-    def bucket_of(self, user_id: str) -> int | None:
-        """Return the bucket of a user; None if the table has no such user."""
-        place = pc.index(self._user_ids, user_id).as_py()
-        if place < 0:
-            return None
-        return self.groups[int(np.searchsorted(self._ends, place, side="right"))].first
-
-    @cached_property
-    def _user_ids(self) -> pa.Array:
-        return pa.concat_arrays([group.user_ids for group in self.groups])
-
-    @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        return np.cumsum([len(group.user_ids) for group in self.groups])
-
 
 def _groups(folder: RunFolder, path: str, footer: pq.FileMetaData) -> list[RowGroup]:
     return [

@@ -33,7 +33,10 @@ class RatingScale:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestFacts(Facts):
-    """What became of the rows, how they were read, and on which scale the ratings are."""
+    """What became of the rows, how they were read, and on which scale the ratings are.
+
+    A file of `ratings` holds whole buckets of so many; an older run does not tell.
+    """
 
     stage: ClassVar[str] = "ingest"
 
@@ -43,6 +46,7 @@ class IngestFacts(Facts):
     rating_scale: RatingScale
     read_as: str
     titles_unreadable: int | None = None
+    buckets: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,6 @@ RECOMMENDATIONS = Contract(
             "expected of a user who was not learned; item_offset: the model failed",
         ),
         Column("reason", "string", "why so; null when learned exactly"),
-        Column("bucket", "int", "hash bucket of the user (partition)"),
+        Column("bucket", "int", "CRC-32 of user_id modulo `prepare.buckets` (partition)"),
     ),
 )

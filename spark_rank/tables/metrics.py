@@ -20,7 +20,7 @@ PREDICTIONS = Contract(
             "double",
             "the score, of learners of ranks the level of the rank; null where scores are an order",
         ),
-        Column("bucket", "int", "hash bucket of the user, as in `blocks`"),
+        Column("bucket", "int", "bucket of the user, as in `blocks`"),
     ),
 )
 

@@ -81,7 +81,7 @@ MODELS = Contract(
             "train_margin_loss",
             "ranking margin loss at `train.margin` on them; null without a norm",
         ),
-        Column("bucket", "int", "hash bucket of the user, as in `blocks`; null of a sequence"),
+        Column("bucket", "int", "bucket of the user, as in `blocks`; null of a sequence"),
     ),
     group_bytes=ONE_USER,
 )

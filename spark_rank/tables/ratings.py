@@ -97,7 +97,7 @@ GIVEN_FEATURES = Contract(
 
 BLOCKS = Contract(
     "blocks",
-    2,
+    3,
     "one row per user: all ratings, the first n_train of them for training",
     (
         Column("user", "int", "dense user number", varied=True),
@@ -110,7 +110,7 @@ BLOCKS = Contract(
             "timestamps in the same order; null unless `prepare.timestamps`",
         ),
         Column("n_train", "int", "how many of them are for training"),
-        Column("bucket", "int", "hash bucket of the user (partition)"),
+        Column("bucket", "int", "CRC-32 of user_id modulo `prepare.buckets` (partition)"),
     ),
     group_bytes=ONE_USER,
 )
