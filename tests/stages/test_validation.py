@@ -58,7 +58,7 @@ def test_a_configuration_made_by_hand_is_refused_before_spark_starts(
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize("stage", WRONG.keys() - {"experiment"})
+@pytest.mark.parametrize("stage", sorted(WRONG.keys() - {"experiment"}))
 def test_the_same_from_a_file_is_refused_when_it_is_read(stage: str, tmp_path: Path) -> None:
     config, said = wrong(stage)
     path = tmp_path / "wrong.yaml"
