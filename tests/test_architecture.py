@@ -81,7 +81,7 @@ PUBLIC: dict[str, set[str]] = {
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
         "buckets", "distributions", "evaluate", "experiment_units", "isolation", "item_counts",
-        "majority_counts", "predictions", "rank", "recommend", "train",
+        "item_features", "majority_counts", "predictions", "rank", "recommend", "train", "tuning",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",

@@ -6,22 +6,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_rank.config import Config
+from spark_rank.config import Config, FeaturesConfig
+from spark_rank.frames.item_features import FeatureArrays, feature_tables
 from spark_rank.session.filesystem import FileInfo
+from spark_rank.stages.feature_arrays import feature_arrays
+from spark_rank.stages.feature_tables import file_facts, publish_files
+from spark_rank.stages.final_run import REFIT
 from spark_rank.stages.given_features import given_features, given_files
-from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
-from spark_rank.stages.offset_features import offset_features
-from spark_rank.stages.reviewer_features import panel_features, reference_features
+from spark_rank.stages.kept_features import kept_features, run_with_factors
 from spark_rank.stages.stage import Stage, StageResult
+from spark_rank.stages.training import rating_limits
 from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEMS, TABLES
+from spark_rank.wording import count_of
 
-_MAKERS = {
-    "factors": factor_features,
-    "panel": panel_features,
-    "reference": reference_features,
-    "given": given_features,
-    "offset": offset_features,
-}
 # the keys that each kind reads; others may change without a new run
 _DECIDING = {
     "factors": ("rank", "rounds", "user_share", "max_ratings"),
@@ -37,9 +35,52 @@ _DECIDING = {
 
 def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Make the item features; no held-out rating decides them, save for `reference_ratings`."""
-    if config.features.kept_from is not None:
+    settings = config.features
+    if settings.kept_from is not None:
         return kept_features(config, spark, run)
-    return _MAKERS[config.features.kind](config, spark, run)
+    if settings.kind == "given":
+        return given_features(config, spark, run)
+    stage = REFIT if run.all_ratings else STAGE.name
+    made = feature_arrays(
+        settings, run.read(BLOCKS), run.read(ITEMS), middle=scale_middle(run), seed=config.seed,
+        stage=stage,
+    )  # fmt: skip
+    tables = {
+        name: run.write(TABLES[name], table) for name, table in feature_tables(spark, made).items()
+    }
+    facts = {**file_facts(publish_files(run, made), made.squared_radius), **made.facts}
+    return StageResult(_in_words(settings, made), tables, facts)
+
+
+def scale_middle(run: Run) -> float:
+    """Return the middle of the rating scale, which no choice of reviewers moves."""
+    low, high = rating_limits(run)
+    return (low + high) / 2.0
+
+
+def _in_words(settings: FeaturesConfig, made: FeatureArrays) -> str:
+    items, facts = count_of(len(made.items), "item"), made.facts
+    if settings.kind == "factors":
+        return (
+            f"{items} × {count_of(settings.rank, 'factor')} from "
+            f"{count_of(facts['ratings'], 'training rating')} of "
+            f"{count_of(facts['users'], 'user')}, noise {facts['noise']:.3f}"
+        )
+    if made.pool is not None:
+        return f"{_drawn(made)}: {count_of(len(made.pool.ratings), 'rating')}"
+    if settings.kind == "panel":
+        return f"{items} × {count_of(made.matrix.shape[1], 'reference reviewer')}"
+    return f"{items}, the offset alone"
+
+
+def _drawn(made: FeatureArrays) -> str:
+    assert made.pool is not None
+    size, reviewers, group = made.pool.size, made.facts["reviewers"], made.facts["group"]
+    whole = "all" if reviewers == group else f"{reviewers:,}"
+    of_group = f"{whole} of {count_of(group, 'user')}"
+    if size > reviewers:
+        return f"reviewers are {of_group}, for features.reference_size is {size:,}"
+    return f"{count_of(size, 'reviewer')} for every user, drawn from {of_group}"
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:

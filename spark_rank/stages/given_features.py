@@ -21,13 +21,14 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
+from spark_rank.features.offset import item_offsets
+from spark_rank.frames.item_features import FeatureArrays
 from spark_rank.session.filesystem import FileInfo
-from spark_rank.stages.feature_tables import file_facts, publish_files, squared_radius
+from spark_rank.stages.feature_tables import file_facts, publish_files
 from spark_rank.stages.ingest_inputs import files_of
-from spark_rank.stages.offset_features import shrunken_offsets
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import GIVEN_FEATURES, ITEM_FEATURES, ITEMS
+from spark_rank.tables.contracts import BLOCKS, GIVEN_FEATURES, ITEM_FEATURES, ITEMS
 from spark_rank.wording import count_of
 
 
@@ -51,13 +52,17 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     offsets = written.select("item", "item_id", "offset").orderBy("item").toArrow()
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))
-        files = publish_files(run, matrix, offsets)
-        radius = squared_radius(matrix)
+        made = FeatureArrays.shared(offsets, matrix)
+        files = publish_files(run, made)
     without = f", {count_of(facts.missing, 'item')} without: zeros" if facts.missing else ""
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
-        {**file_facts(files, radius), "width": facts.width, "items_without": facts.missing},
+        {
+            **file_facts(files, made.squared_radius),
+            "width": facts.width,
+            "items_without": facts.missing,
+        },
     )
 
 
@@ -78,7 +83,8 @@ def _offsets(config: Config, run: Run) -> DataFrame:
     """Return ``item, offset``: 0 where an item belongs to one user, who alone has rated it."""
     if config.features.given is None:
         return run.read(ITEMS).select("item", F.lit(0.0).alias("offset"))
-    return shrunken_offsets(config.features, run).select("item", "offset")
+    shrinkage = config.features.offset_shrinkage
+    return item_offsets(run.read(BLOCKS), run.read(ITEMS), shrinkage).select("item", "offset")
 
 
 def _as_matrix(written: DataFrame, facts: VectorFacts, folder: Path) -> NDArray[np.float32]:
