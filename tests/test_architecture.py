@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "sequences": {"learners", "metrics", "features", "tables", "session", "users"},
     # DataFrames in, DataFrames out
     "frames": {
-        "users", "sequences", "features", "data", "tables", "session", "metrics", "experiments"
+        "users", "sequences", "features", "data", "tables", "session", "metrics", "experiments",
+        "config",
     },
     # a run on disk
     "store": {"tables", "session", "config", "users.learning"},
@@ -41,6 +42,11 @@ ALLOWED: dict[str, set[str]] = {
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
         "data", "tables", "session", "learners", "metrics", "preference", "config",
+    },
+    # estimator and model; `stages` for what turns configurations into settings of `frames`
+    "ml": {
+        "frames", "stages", "store", "users", "features", "data", "tables", "session", "learners",
+        "metrics", "config",
     },
     # what `spark-rank runs` and `spark-rank plan` do
     "runs": {"store", "stages", "planning", "session", "config", "metrics", "learners"},
@@ -69,19 +75,20 @@ PUBLIC: dict[str, set[str]] = {
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
-        "pool", "reference",
+        "pool", "reference", "similar",
     },
     "users": {
-        "batches", "choice_prior", "ensemble_learning", "ensembles", "evaluating", "explaining",
-        "fitting", "generalization", "grid_edges", "held_out", "joining", "landmarks", "learning",
-        "measuring", "member_sums", "model_rows", "prior_scores", "problems", "rank_scale",
-        "ranking", "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning",
-        "user_groups",
+        "batches", "best_users", "choice_prior", "ensemble_learning", "ensembles", "evaluating",
+        "explanation", "fitting", "generalization", "grid_edges", "held_out", "joining",
+        "landmarks", "learning", "measuring", "member_sums", "model_rows", "predicting",
+        "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs", "recommending",
+        "roc_sums", "selection", "specs", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
-        "buckets", "distributions", "evaluate", "experiment_units", "isolation", "item_counts",
-        "item_features", "majority_counts", "predictions", "rank", "recommend", "train", "tuning",
+        "blocks", "buckets", "distributions", "evaluate", "experiment_units", "ids", "isolation",
+        "item_counts", "item_features", "majority_counts", "pair_metrics", "predict", "predictions",
+        "rank", "recommend", "train", "tuning",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
@@ -96,13 +103,18 @@ PUBLIC: dict[str, set[str]] = {
         "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
         "plots", "recommendations", "run_report", "spreads",
     },
-    "stages": {"", "execution", "explain", "reproduce", "runner", "stage"},
+    "stages": {
+        "", "evaluate", "execution", "explain", "feature_arrays", "feature_tables", "final_run",
+        "incremental", "recommend", "refit", "reproduce", "runner", "stage", "train", "training",
+        "tune",
+    },
+    "ml": set(),
     "runs": {"arguments", "commands", "planning"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
 WITH_SPARK = {
-    "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs"
+    "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs", "ml",
 }  # fmt: skip
 # text that Spark hands over as a pandas Series, for it has nothing faster; and pandas UDFs
 WITH_PANDAS = {"data/formats/netflix_scan.py", "frames/udfs.py"}
