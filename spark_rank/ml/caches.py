@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -55,5 +56,5 @@ def _unpersist(frames: list[DataFrame]) -> None:
     for frame in frames:
         try:
             frame.unpersist()
-        except (PySparkException, OSError, AttributeError):
+        except (Py4JError, PySparkException, OSError, AttributeError):
             return  # the session is over, and with it what it kept

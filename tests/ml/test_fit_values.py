@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.ml.recommendation import ALS
 from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +64,19 @@ def test_every_kind_learns_what_the_command_line_learns(
     assert rows_of(model.userModels) == rows_of(run.read(MODELS).where(own))
     pairs = rated.limit(40)
     assert model.transform(pairs).where("prediction is null or isnan(prediction)").count() == 0
+
+
+def test_given_vectors_are_those_of_the_command_line(
+    rated: DataFrame, run_of: Callable[..., Run], tmp_path: Path
+) -> None:
+    vectors = np.random.default_rng(0).normal(size=(15, 3))  # one item has none
+    ids = [f"i{item}" for item in range(15)]
+    pq.write_table(pa.table({"item_id": ids, "features": list(vectors)}), tmp_path / "v.parquet")
+    path = str(tmp_path / "v.parquet")
+    run = run_of("given", STEPS, "prepare.train_share=1.0", f"features={{given: {path}}}")
+    model = PerUserRanker(numBuckets=3, featureKind="given", given=path).fit(rated)
+    assert rows_of(model.itemFeatures) == rows_of(run.read(ITEM_FEATURES))
+    assert rows_of(model.userModels) == rows_of(run.read(MODELS).where(OURS))
 
 
 def test_lists_are_those_of_the_command_line(fitted: PerUserRankerModel, whole: Run) -> None:

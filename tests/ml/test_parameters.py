@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.ml import Pipeline, PipelineModel
@@ -64,25 +66,40 @@ def test_it_is_a_stage_of_a_pipeline(rated: DataFrame, tmp_path: Path) -> None:
     assert rows_of(loaded.transform(rated)) == rows_of(model.transform(rated))
 
 
-def test_searches_choose_what_predicts_best(
+# pyspark's searches leave their pools of threads to the garbage collector
+POOLS = pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")
+
+
+@pytest.mark.slow
+@POOLS
+def test_a_split_chooses_what_predicts_best(
     rated: DataFrame, nothing_left: Callable[[], AbstractContextManager[None]]
 ) -> None:
     ranker = PerUserRanker(**SMALL)
-    # the constant features of a huge ridge against a fit of the noise
-    grid = ParamGridBuilder().addGrid(ranker.learnerParams, [{"C": 1e-6}, {"C": 1e6}]).build()
     rmse = RegressionEvaluator(labelCol="rating", predictionCol="prediction")
     with nothing_left():
-        split = TrainValidationSplit(
-            estimator=ranker, estimatorParamMaps=grid, evaluator=rmse, seed=1
-        )
-        model = split.fit(rated)
+        model = TrainValidationSplit(
+            estimator=ranker, estimatorParamMaps=grid(ranker), evaluator=rmse, seed=1
+        ).fit(rated)
         assert model.validationMetrics[0] < model.validationMetrics[1]
         assert model.bestModel.trained.config.train.learners[0].params == {"C": 1e-6}
         del model
-    folds = CrossValidator(
-        estimator=ranker, estimatorParamMaps=grid, evaluator=PerUserEvaluator(metricName="msd"),
-        numFolds=2, seed=1,
-    )  # fmt: skip
-    found = folds.fit(rated)
-    assert found.avgMetrics[0] < found.avgMetrics[1]
-    assert found.transform(rated).where("prediction is null").isEmpty()
+
+
+@pytest.mark.slow
+@POOLS
+def test_folds_choose_what_predicts_best(rated: DataFrame) -> None:
+    ranker = PerUserRanker(**SMALL)
+    model = CrossValidator(
+        estimator=ranker, estimatorParamMaps=grid(ranker), numFolds=2, seed=1,
+        evaluator=PerUserEvaluator(metricName="msd"),
+    ).fit(rated)  # fmt: skip
+    assert model.avgMetrics[0] < model.avgMetrics[1]
+    assert model.transform(rated).where("prediction is null").isEmpty()
+    gc.collect()
+
+
+def grid(ranker: PerUserRanker) -> list[Any]:
+    """Return what is expected of a user, whatever the ratings, and a fit of their noise."""
+    points = [{"C": 1e-6}, {"C": 1e6}]
+    return ParamGridBuilder().addGrid(ranker.learnerParams, points).build()

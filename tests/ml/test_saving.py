@@ -53,12 +53,9 @@ def test_a_saved_model_is_a_whole_run(
         else:
             assert rows_of(own) == rows_of(whole.read(contract))
     assert run.read(RATINGS).count() == rated.count()
-    counted = duckdb.sql(
-        f"select count(*) from '{saved}/runs/run_id=model/models/*.parquet' "
-        "where status = 'learned'"
-    ).fetchone()
-    assert counted is not None
-    assert counted[0] > 30
+    models = f"{saved}/runs/run_id=model/models/*.parquet"
+    counted = duckdb.sql(f"select count(*) from '{models}' where status = 'learned'").fetchall()
+    assert counted[0][0] > 30
 
 
 def test_stages_of_the_command_line_go_on_from_it(
