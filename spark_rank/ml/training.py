@@ -61,6 +61,7 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     rated = rows if as_given else blocks.select(F.explode("ratings").alias("rating"))
     stored = rated.select(F.col("rating").cast("float").alias("rating"))
     levels, scale_facts = find_scale(stored, config.input.cuts, known_scale(config.input))
+    blocks.count()  # from here on nothing reads the input again
     caches.drop(rows)
     if scale_facts["low"] is None:
         raise InputDataError(
