@@ -1,7 +1,7 @@
 """How evenly users' work falls into buckets, and how long the last cores are alone with it.
 
 ``python benchmarks/buckets.py`` reckons, for users as active as Netflix's, what learning each
-bucket takes (by the rates of ``spark-rank plan``), and how much longer than an even share the
+bucket takes (by the costs that learners declare), and how much longer than an even share the
 buckets take on some cores that each go on with the next one: in the order of their numbers, of the
 bytes of their files (Spark's own order), and of their times (the stage ``train``).
 """

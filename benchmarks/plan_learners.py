@@ -1,10 +1,8 @@
-"""CPU time of a user in training, by learner, as `spark-rank plan` reckons with it.
+"""CPU time of a user in training, by learner, beside the cost that the learner declares.
 
 ``python benchmarks/plan_learners.py [learner kernel …]`` learns generated users of m training
-ratings on d features, as a Spark worker does (`learn_batches`, one thread), and fits the costs in
-`spark_rank/planning/rates.py`: seconds per user, per m·d, m·d·min(m, d), m² and m²·d, none below
-0, least squares of the logarithm. The last number is the worst cell over its prediction. Then it
-measures the choice from values of C by leave-pair-out.
+ratings on d features, as a Spark worker does (`learn_batches`, one thread), and prints by learner
+the least and the greatest ratio of a measured time to `Learner.cost`.
 """
 
 from __future__ import annotations
@@ -19,10 +17,9 @@ import time
 
 import numpy as np
 import pyarrow as pa
-from scipy.optimize import least_squares, nnls
 
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
-from spark_rank.learners import MPRank
+from spark_rank.learners.costs import model_cost
 from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob, learn_batches
 from spark_rank.users.rank_scale import RankScale
@@ -93,60 +90,17 @@ def cpu_per_user(specs: tuple[LearnerSpec, ...], size: int, width: int) -> float
     return spent / count
 
 
-def bases(size: int, width: int) -> list[float]:
-    per_rating = size * width
-    return [1.0, per_rating, per_rating * min(size, width), size**2, size**2 * width]
-
-
-def fitted(basis: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Return costs, none below 0, of least squared logarithm of the ratio."""
-    scale = (seconds[:, None] / basis).min(axis=0)
-    start, _ = nnls(basis / seconds[:, None], np.ones(len(seconds)))
-
-    def misfit(costs: np.ndarray) -> np.ndarray:
-        return np.log(basis @ (costs * scale)) - np.log(seconds)
-
-    found = least_squares(misfit, start / scale + 1e-3, bounds=(0.0, np.inf))
-    costs = found.x * scale
-    # what is nothing anywhere is nothing
-    costs[(basis * costs / seconds[:, None]).max(axis=0) < 0.01] = 0.0
-    return np.asarray(costs)
-
-
 def measure_learners(wanted: list[str]) -> None:
     cells = [(size, width) for size in SIZES for width in WIDTHS]
-    basis = np.array([bases(*cell) for cell in cells], dtype=float)
     before = np.array([cpu_per_user(BASELINE_SPECS, *cell) for cell in cells])
-    costs = {"baselines": before}
+    limits = {"most_kernel": LIMITS.max_kernel_ratings, "landmarks": LIMITS.landmarks}
     for name, spec in CASES.items():
         if not wanted or name in wanted:
-            both = [cpu_per_user((*BASELINE_SPECS, spec), *cell) for cell in cells]
-            costs[name] = np.maximum(np.array(both) - before, 1e-6)
-    for name, seconds in costs.items():
-        found = fitted(basis, seconds)
-        ratio = seconds / (basis @ found)
-        worst = ratio[np.argmax(np.abs(np.log(ratio)))]
-        terms = ", ".join(f"{value:.2g}" for value in found)
-        print(f"{name:<24}({terms})  {worst:.2f}", flush=True)
-
-
-def measure_choice() -> None:
-    rng = np.random.default_rng(0)
-    for kernel in ("linear", "rbf"):
-        for size in (50, 150, 500, 1000):
-            X, y = rng.normal(size=(size, 32)), rng.integers(1, 6, size).astype(float)
-            milliseconds = []
-            for strengths in (np.geomspace(0.1, 100.0, number) for number in (5, 20)):
-                MPRank.path(X, y, strengths, kernel=kernel)
-                started, rounds = time.process_time(), 0
-                while time.process_time() - started < LEAST_CPU:
-                    MPRank.path(X, y, strengths, kernel=kernel)
-                    rounds += 1
-                milliseconds.append((time.process_time() - started) / rounds * 1e3)
-            few, many = milliseconds
-            print(f"{kernel}, m = {size}: 5 values of C {few:.2f} ms, 20 {many:.2f} ms", flush=True)
+            both = np.array([cpu_per_user((*BASELINE_SPECS, spec), *cell) for cell in cells])
+            declared = np.array([model_cost(spec, *cell, **limits) for cell in cells])
+            ratios = np.maximum(both - before, 1e-6) / declared
+            print(f"{name:<24}{ratios.min():6.2f} to {ratios.max():6.2f}", flush=True)
 
 
 if __name__ == "__main__":
     measure_learners(sys.argv[1:])
-    measure_choice()

@@ -2,7 +2,7 @@
 
 ``python benchmarks/plan_memory.py [kind …]`` runs what takes the most memory, each case in a
 process of its own, and prints its greatest resident size. What a worker has beside that under
-Spark, ``benchmarks/plan.py stages`` shows.
+Spark, ``benchmarks/plan.py run`` shows.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FilterConfig, PrepareConfig, SynthesizeConfig
 from spark_rank.data.rating_scale import find_scale, scale_table
+from spark_rank.records.data import IngestFacts
 from spark_rank.session.session import spark_session
 from spark_rank.stages.prepare import prepare
 from spark_rank.stages.runner import run_stage
@@ -69,7 +70,10 @@ def numbered(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables[contract.table] = run.write(contract, ids)
     levels, scale = find_scale(run.written(RATINGS), [])
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
-    return StageResult("numbered", tables, {"rating_scale": scale})
+    facts = IngestFacts(
+        rows_in=rows, quarantined_by_reason={}, rating_scale=scale, read_as="generated"
+    )
+    return StageResult("numbered", tables, facts)
 
 
 def case(run: Run, name: str) -> Run:

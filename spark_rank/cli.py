@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -94,8 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     for name, (doc, _) in STAGES.items():
-        _add_stage_arguments(commands.add_parser(name, help=doc, **_about(name)))
+        stage = commands.add_parser(name, help=doc, **_about(name, words))
+        _add_stage_arguments(stage)
+        if name == "recommend":
+            _add_one_user(stage)
     config = commands.add_parser(
         "config",
         help="show the configuration in force",
@@ -106,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_config_arguments(config)
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
-    _add_explain(commands)
-    _add_reproduce(commands)
+    _add_explain(commands, words)
+    _add_reproduce(commands, words)
     add_runs(commands, _add_config_arguments)
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
@@ -117,16 +122,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
-    parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage))
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage, words))
     _add_stage_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
-def _about(stage: str) -> dict[str, Any]:
+def _about(stage: str, words: Sequence[str]) -> dict[str, Any]:
     doc, sections = STAGES[stage]
+    return {"description": f"{doc[0].upper()}{doc[1:]}.", **_epilog(sections, words)}
+
+
+def _epilog(sections: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
+    """Return the end of a page of help: to know all keys takes half a second, so only on demand."""
+    keys = f"{_keys(sections)}\n\n" if {"-h", "--help"} & set(words) else ""
     return {
-        "description": f"{doc[0].upper()}{doc[1:]}.",
-        "epilog": f"{_keys(sections)}\n\n{EXIT_CODES}",
+        "epilog": f"{keys}{EXIT_CODES}",
         "formatter_class": argparse.RawDescriptionHelpFormatter,
     }
 
@@ -227,14 +238,13 @@ def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_explain(commands: Any) -> None:
+def _add_explain(commands: Any, words: Sequence[str]) -> None:
     explain = commands.add_parser(
         "explain",
         help="show what moved one user's scores, own ratings beside the new list",
         description="Show a user's own ratings in the order of the scores beside the new list, and "
         "which rated items moved the scores, on one screen; with --item, the parts of that score.",
-        epilog=f"{_keys(('recommend',))}\n\n{EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **_epilog(("recommend",), words),
     )
     explain.add_argument("--user", required=True, metavar="ID", help="id as in the input")
     explain.add_argument("--item", metavar="ID", help="an item, rated or not; else all of them")
@@ -256,15 +266,24 @@ def _add_explain(commands: Any) -> None:
     _add_config_arguments(explain)
 
 
-def _add_reproduce(commands: Any) -> None:
+def _add_one_user(recommend: argparse.ArgumentParser) -> None:
+    recommend.add_argument(
+        "--user", metavar="ID", help="run nothing, but print the list of this user of the run"
+    )
+    recommend.add_argument(
+        "--count", type=int, metavar="N", help="with --user, how many items (default: as the run)"
+    )
+    recommend.add_argument("--format", choices=("text", "json"), default="text", help="with --user")
+
+
+def _add_reproduce(commands: Any, words: Sequence[str]) -> None:
     reproduce = commands.add_parser(
         "reproduce",
         help="run all of the papers' experiments that the data allows; one report",
         description="Run the papers' experiments one after another, each as a run of its own, and "
         "write <store>/reproduce/report.html. What is done is not run again; an experiment without "
         "its data set is skipped, and the report says so.",
-        epilog=f"{_keys(('experiment',))}\n\n{EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **_epilog(("experiment",), words),
     )
     reproduce.add_argument(
         "configs",
@@ -295,22 +314,15 @@ def _add_history(commands: Any) -> None:
 def _dispatch(options: argparse.Namespace) -> int:
     if "log_format" in options:
         events.configure(options.log_format)
-    if options.command == "java":
-        return _show_java(quiet=options.check)
-    if options.command == "config":
-        return _show_config(options)
-    if options.command == "formats":
-        return _show_formats()
-    if options.command == "explain":
-        return _explain(options)
-    if options.command == "reproduce":
-        return _reproduce(options)
-    if options.command == "runs":
-        return _manage_runs(options)
-    if options.command == "plan":
-        return _show_plan(options)
-    if options.command == "history":
-        return _show_history(options)
+    if options.command == "recommend" and options.user is not None:
+        return _show_user_list(options)
+    own: dict[str, Callable[[argparse.Namespace], int]] = {
+        "java": _show_java, "config": _show_config, "formats": _show_formats,
+        "explain": _explain, "reproduce": _reproduce, "runs": _manage_runs, "plan": _show_plan,
+        "history": _show_history,
+    }  # fmt: skip
+    if options.command in own:
+        return own[options.command](options)
     return _run_stage(options.command, options)
 
 
@@ -353,7 +365,7 @@ def _explain(options: argparse.Namespace) -> int:
 
     config = load_config(options.config, options.sets, options.spark)
     from spark_rank.report.explanation import as_text
-    from spark_rank.stages.explain import Question, explain
+    from spark_rank.runs.users import Question, explain
 
     count = None if options.count is None else max(0, options.count)
     asked = {} if count is None else {"count": count}
@@ -362,6 +374,18 @@ def _explain(options: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2), flush=True)
     else:
         print(as_text(found, everything=options.all, count=count), flush=True)
+    return 0
+
+
+def _show_user_list(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.users import as_json, as_text, user_list
+
+    count = None if options.count is None else max(0, options.count)
+    rows = user_list(config, options.user, count)
+    print(as_json(rows) if options.format == "json" else as_text(rows), flush=True)
     return 0
 
 
@@ -397,7 +421,7 @@ def _show_config(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_formats() -> int:
+def _show_formats(_: argparse.Namespace) -> int:
     from spark_rank.data.formats import FORMATS
 
     width = max(map(len, FORMATS))
@@ -434,11 +458,11 @@ def _delete_event_logs(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_java(*, quiet: bool) -> int:
+def _show_java(options: argparse.Namespace) -> int:
     from spark_rank.session.java import find_java
 
     runtime = find_java()
-    if not quiet:
+    if not options.check:
         print(f"Java {runtime.version} from {runtime.source}")
         for name, value in runtime.environment().items():
             print(f"export {name}={value}")

@@ -26,7 +26,7 @@ _PREFIX = "spark_rank-compiled-"
 # directories of other sources that stay: another checkout or another version may use them
 _KEPT = 4
 _IDLE_SECONDS = 3600.0
-_MARKS = (b"numba", b"spark_rank.compiled")
+_MARKS = (b"\nfrom numba", b"\nfrom spark_rank.compiled import")
 
 
 def find_home(package: Path) -> Path:

@@ -13,6 +13,14 @@ class ConfigError(SparkRankError):
     exit_code = 2
 
 
+class UnknownIdError(ConfigError):
+    """A run has no user or item of this id."""
+
+    def __init__(self, message: str, unknown: str) -> None:
+        super().__init__(message)
+        self.unknown = unknown
+
+
 class RunHeldError(ConfigError):
     """Another process is working on the run."""
 

@@ -20,96 +20,107 @@ ALLOWED: dict[str, set[str]] = {
     "preference": {"learners"},
     # what a run leaves, as names and types
     "tables": set(),
+    # what a stage leaves beside its tables, as types
+    "records": set(),
     # Spark as a process
     "session": set(),
     "config": {"learners"},
     # ratings and features: in Spark and beside it
-    "data": {"tables", "session", "config"},
-    "features": {"tables", "session", "data.blocks"},
+    "data": {"tables", "records", "session", "config"},
+    "features": {"tables", "records", "session", "data.blocks"},
     # what one task does with a batch of users
-    "users": {"learners", "metrics", "preference", "features", "tables"},
+    "users": {"learners", "metrics", "preference", "features", "tables", "records"},
     "sequences": {"learners", "metrics", "features", "tables", "session", "users"},
     # DataFrames in, DataFrames out
     "frames": {
-        "users", "sequences", "features", "data", "tables", "session", "metrics", "experiments",
-        "config",
+        "users", "sequences", "features", "data", "tables", "records", "session", "metrics",
+        "experiments", "config",
     },
     # a run on disk
-    "store": {"tables", "session", "config", "users.learning"},
-    "experiments": {"learners", "metrics", "preference", "features", "config"},
-    "planning": {"config", "features", "learners"},
-    "report": {"learners", "experiments", "metrics"},
+    "store": {"tables", "records", "session", "config", "users.learning"},
+    # a finished run as an object
+    "reader": {"users", "features", "tables", "records", "config", "store.records"},
+    "experiments": {"learners", "metrics", "preference", "features", "records", "config"},
+    "planning": {"config", "features", "learners", "records"},
+    "report": {"learners", "experiments", "metrics", "records"},
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
-        "data", "tables", "session", "learners", "metrics", "preference", "config",
+        "data", "tables", "records", "session", "learners", "metrics", "preference", "config",
+        "reader",
+    },
+    # what `spark-rank runs`, `plan`, `explain` and `recommend --user` do
+    "runs": {
+        "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
+        "reader", "tables",
     },
     # estimator and model; `stages` for what turns configurations into settings of `frames`
     "ml": {
-        "frames", "stages", "store", "users", "features", "data", "tables", "session", "learners",
-        "metrics", "config",
+        "frames", "stages", "store", "users", "features", "data", "tables", "records", "session",
+        "learners", "metrics", "config", "reader",
     },
-    # what `spark-rank runs` and `spark-rank plan` do
-    "runs": {"store", "stages", "planning", "session", "config", "metrics", "learners"},
     "packaging": set(),
 }  # fmt: skip
 # The modules of a room that other rooms may import, all others are its own; "formats.*" stands for
 # all modules of that sub-room.
 PUBLIC: dict[str, set[str]] = {
     "learners": {
-        "", "base", "errors", "feature_maps", "kernel_machine", "kernels", "parameters", "rows",
-        "compiled.dot", "compiled.fenwick", "pairs.losses", "ridge.systems",
+        "", "base", "costs", "errors", "feature_maps", "kernel_machine", "kernels", "parameters",
+        "rows", "compiled.dot", "compiled.fenwick", "pairs.losses", "ridge.systems",
         "perceptrons.blocks", "perceptrons.diversity", "perceptrons.draws", "perceptrons.members",
         "perceptrons.online", "perceptrons.replay", "perceptrons.rounds",
     },
     "metrics": {"", "comparison", "intervals", "meaning"},
     "preference": {"", "many_users", "theorem_rows", "theorems"},
-    "tables": {"contract", "contracts"},
+    "tables": {"contract", "contracts", "user_buckets"},
+    "records": {"data", "facts", "features", "models", "results"},
     "session": {
-        "crashes", "event_logs", "filesystem", "java", "jvm_death", "parquet_footer",
-        "process_identity", "progress", "session", "worker_log", "workers",
+        "arrow_files", "crashes", "event_logs", "files", "filesystem", "java", "jvm_death",
+        "parquet_footer", "process_identity", "progress", "session", "worker_log", "workers",
     },
-    "config": {"", "describing", "ensemble_checks", "run_ids", "schema", "values"},
+    "config": {"", "describing", "labels", "run_ids", "schema", "sections", "values"},
     "data": {
-        "blocks", "damage", "dictionaries", "filters", "formats", "formats.*", "merging", "packing",
-        "pieces", "profile", "quality", "rating_scale", "splits", "synthetic",
+        "blocks", "damage", "dictionaries", "duplicates", "filters", "formats", "formats.*",
+        "merging", "packing", "pieces", "profile", "quality", "rating_scale", "shares", "splits",
+        "synthetic",
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
         "pool", "reference", "similar",
     },
     "users": {
-        "batches", "best_users", "choice_prior", "ensemble_learning", "ensembles", "evaluating",
-        "explanation", "fitting", "generalization", "grid_edges", "held_out", "joining",
-        "landmarks", "learning", "measuring", "member_sums", "model_rows", "predicting",
-        "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs", "recommending",
-        "roc_sums", "selection", "specs", "tuning", "user_groups",
+        "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
+        "ensembles", "evaluating", "fitting", "generalization", "grid_edges", "held_out",
+        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows",
+        "predicting", "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs",
+        "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
-        "blocks", "buckets", "distributions", "evaluate", "experiment_units", "ids", "isolation",
-        "item_counts", "item_features", "majority_counts", "pair_metrics", "predict", "predictions",
-        "rank", "recommend", "train", "tuning",
+        "block_counts", "blocks", "buckets", "distributions", "evaluate", "experiment_units",
+        "ids", "isolation", "item_features", "majority_counts", "pair_metrics", "predict",
+        "predictions", "rank", "recommend", "train", "tuning",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
-        "pointer", "pruning", "run", "run_metrics", "self_checked", "storage_faults",
-        "verification", "waves",
+        "pointer", "pruning", "records", "run", "run_metrics", "run_records",
+        "self_checked", "storage_faults", "verification", "waves",
     },
+    "reader": {"near", "recorded", "recommender", "run_folder"},
     "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
     "planning": {
-        "arguments", "machine", "offer", "plan", "rates", "rendering", "shortages", "sizes", "work",
+        "arguments", "memory", "offer", "plan", "rendering", "shortages", "sizes", "times",
     },
     "report": {
         "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
         "plots", "recommendations", "run_report", "spreads",
     },
     "stages": {
-        "", "evaluate", "execution", "explain", "feature_arrays", "feature_tables", "final_run",
-        "incremental", "recommend", "refit", "reproduce", "runner", "stage", "train", "training",
-        "tune",
+        "", "evaluate", "execution", "feature_arrays", "feature_tables", "final_run",
+        "incremental", "prepare", "refit", "reproduce", "runner", "stage", "train",
+        "training", "tune",
     },
     "ml": set(),
-    "runs": {"arguments", "commands", "planning"},
+    "runs": {"arguments", "commands", "planning", "users"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
@@ -189,8 +200,11 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
         assert not broken_rules(room, path), path.relative_to(ROOT)
 
 
-@pytest.mark.parametrize("room", ["learners", "metrics", "preference", "tables"])
-def test_the_mathematics_loads_no_spark(room: str) -> None:
+@pytest.mark.parametrize(
+    "room",
+    ["learners", "metrics", "preference", "tables", "records", "config", "users", "reader"],
+)
+def test_what_needs_no_spark_loads_none(room: str) -> None:
     script = f"import sys, spark_rank.{room}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

@@ -284,23 +284,23 @@ def test_ctrl_c_is_quiet_and_the_same_command_goes_on(tmp_path: Path) -> None:
 def test_explain_asks_what_the_command_line_says(
     format_: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_rank.stages import explain
+    from spark_rank.runs import users
 
     asked = []
 
-    def fake(config: object, question: explain.Question) -> dict[str, object]:
+    def fake(config: object, question: users.Question) -> dict[str, object]:
         asked.append(question)
         head = {"user_id": "7", "learner": "one", "status": "learned", "reason": None,
                 "n_train": 3, "n_test": 2, "kernel": "linear"}  # fmt: skip
         return {**head, "own_ratings": [], "top": [], "bottom": [], "features": [],
                 "rated_items": []}  # fmt: skip
 
-    monkeypatch.setattr(explain, "explain", fake)
+    monkeypatch.setattr(users, "explain", fake)
     monkeypatch.chdir(ROOT)
     arguments = ["explain", "--user", "7", "--item", "9", "--count", "3", "--format", format_]
     assert cli.main(arguments) == 0
     assert cli.main(["explain", "--user", "7", "--all", "--format", format_]) == 0
-    assert asked == [explain.Question("7", "9", None, 3), explain.Question("7")]
+    assert asked == [users.Question("7", "9", None, 3), users.Question("7")]
     shown = capsys.readouterr().out
     assert shown.startswith("{" if format_ == "json" else "user 7, one: learned from 3 ratings")
     with pytest.raises(SystemExit):

@@ -198,7 +198,7 @@ class PrepareConfig:
     )
     timestamps: bool = setting(False, "keep the time of every rating in the blocks")
     buckets: int = setting(
-        8, "number of hash buckets of the user blocks", at_least=1, at_most=100_000
+        8, "number of buckets of users, from ingest to recommend", at_least=1, at_most=100_000
     )
 
 
@@ -271,6 +271,13 @@ class FeaturesConfig:
         "all but factors: ratings' worth of evidence that pulls an item's offset to 0",
         at_least=0.0,
     )
+
+    @property
+    def width(self) -> int:
+        """Return how many features learners see; of given ones, which only the data tell, 100."""
+        widths = {"factors": self.rank, "panel": self.panel_size,
+                  "reference": self.reference_size, "given": 100, "offset": 0}  # fmt: skip
+        return widths[self.kind]
 
 
 @dataclass(frozen=True)

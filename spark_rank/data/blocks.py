@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.packed_blocks import (
     BLOCK_COLUMNS,
+    NAMED_COLUMNS,
     PACKED_COLUMNS,
     BlockJob,
     arrange_blocks,
@@ -20,36 +21,45 @@ from spark_rank.data.packed_blocks import (
 from spark_rank.data.splits import goes_by_time, split_keys
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
+from spark_rank.tables.user_buckets import bucket_column
 
 
 def user_blocks(
-    ratings: DataFrame, users: DataFrame, items: DataFrame, settings: PrepareConfig, seed: int
+    ratings: DataFrame,
+    users: DataFrame,
+    items: DataFrame,
+    settings: PrepareConfig,
+    seed: int,
+    *,
+    by_bucket: bool = False,
 ) -> DataFrame:
     """Return a block of every user who has ratings.
 
     Order and split follow from a hash of (seed, user id, item id), and of time for the splits by
     time: no partitioning, retry or re-run can change them, nor other users and items that come or
-    go; and no (user, item) is on both sides. Users are packed where their ratings are, and the
-    packed rows shuffled once: each partition is a bucket, in the order of the users. Ratings in
-    the order of users, as `ingest` leaves them, are packed without sorting; any other order gives
-    the same blocks. Every worker holds eight bytes per item.
+    go; and no (user, item) is on both sides. Users are packed where their ratings are; the packed
+    rows are shuffled by bucket, unless the ratings come `by_bucket`: no bucket in two partitions.
+    Blocks come in the order of bucket and user. Ratings in the order of users, as `ingest` leaves
+    them, are packed without sorting; any other order gives the same blocks. Every worker holds
+    eight bytes per item.
     """
     spark = ratings.sparkSession
     with_time = settings.timestamps or goes_by_time(settings)
     columns = ["user", "item", "rating", *(["timestamp"] if with_time else [])]
     packed = by_workers(ratings.select(*columns), pack_users, ddl(PACKED_COLUMNS))
-    # the users' ids travel among the packed rows: a join of its own would be another shuffle
-    named = users.select("user", "user_id", F.xxhash64("user_id").alias("user_key"))
-    rows = (
-        packed.unionByName(named, allowMissingColumns=True)
-        .withColumn("bucket", bucket_number(settings.buckets))
-        .repartitionById(settings.buckets, "bucket")
-        .sortWithinPartitions("user", F.col("user_id").desc_nulls_last())
-    )
+    key, bucket = F.xxhash64("user_id").alias("user_key"), bucket_column(settings.buckets)
+    rows = packed.join(
+        users.select("user", "user_id", key, bucket.alias("bucket")), "user", "left"
+    ).select(*[column.name for column in NAMED_COLUMNS])
+    if not by_bucket:
+        rows = rows.repartitionById(settings.buckets, F.coalesce("bucket", F.lit(0)))
     job = BlockJob(
         settings, split_keys(spark, seed), spark.sparkContext.broadcast(_item_keys(items))
     )
-    return by_workers(rows, partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS))
+    arranged = by_workers(
+        rows.sortWithinPartitions("user"), partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS)
+    )
+    return arranged.sortWithinPartitions("bucket", "user")
 
 
 def _item_keys(items: DataFrame) -> NDArray[np.int64]:
@@ -59,11 +69,6 @@ def _item_keys(items: DataFrame) -> NDArray[np.int64]:
     keys = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
     keys[numbers] = found.column("item_key").to_numpy()
     return keys
-
-
-def bucket_number(buckets: int) -> Column:
-    """Return the bucket of column `user`."""
-    return F.pmod(F.xxhash64("user"), F.lit(buckets)).cast("int")
 
 
 def training_part(blocks: DataFrame, *keep: str) -> DataFrame:

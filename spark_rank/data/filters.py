@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import FilterConfig, PrepareConfig
 from spark_rank.errors import InputDataError
+from spark_rank.records.data import FilterFacts
 from spark_rank.wording import count_of
 
 # so many numbers are sent to every task; more are joined by sorting
@@ -45,13 +45,19 @@ class FilterStep:
     before: Activity
     after: Activity
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> FilterFacts:
         """Return the step as numbers: kept and dropped ratings, users and items."""
-        facts: dict[str, Any] = {"filter": self.label, "round": self.round}
-        for kind in ("ratings", "users", "items"):
-            kept = getattr(self.after, kind)
-            facts |= {kind: kept, f"{kind}_dropped": getattr(self.before, kind) - kept}
-        return facts
+        before, after = self.before, self.after
+        return FilterFacts(
+            filter=self.label,
+            round=self.round,
+            ratings=after.ratings,
+            ratings_dropped=before.ratings - after.ratings,
+            users=after.users,
+            users_dropped=before.users - after.users,
+            items=after.items,
+            items_dropped=before.items - after.items,
+        )
 
 
 def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:
@@ -64,8 +70,8 @@ def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:
 
 def filter_ratings(
     ratings: DataFrame, users: DataFrame, settings: PrepareConfig, seed: int, keep: Keep
-) -> tuple[DataFrame, Activity, list[FilterStep]]:
-    """Return the ratings that stay, their activity, and what every filter did.
+) -> tuple[DataFrame, list[FilterStep]]:
+    """Return the ratings that stay, and what every filter did; nothing is counted without any.
 
     The filters are applied one after the other, each to what the one before left, and gone
     through `filter_rounds` times or until a whole round drops nothing. `user_share` of the users
@@ -73,6 +79,8 @@ def filter_ratings(
     holds depends on (seed, user id) alone; a larger share holds those of a smaller one. Every
     step counts anew, in two passes. Raises `InputDataError` if a filter leaves nothing.
     """
+    if not settings.filters and settings.user_share == 1.0:
+        return ratings, []
     activity = count_activity(ratings, keep, "all")
     steps: list[FilterStep] = []
     for number in range(1, settings.filter_rounds + 1 if settings.filters else 1):
@@ -94,9 +102,7 @@ def filter_ratings(
         steps.append(FilterStep(f"user_share: {settings.user_share:g}", 0, activity, after))
         _check_not_empty(steps[-1], "prepare.user_share")
         activity = after
-    if steps:
-        ratings = _restricted(ratings, activity, activity.by_user, activity.by_item)
-    return ratings, activity, steps
+    return _restricted(ratings, activity, activity.by_user, activity.by_item), steps
 
 
 def settled(steps: Sequence[FilterStep]) -> bool:

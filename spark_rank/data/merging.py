@@ -1,12 +1,11 @@
-"""Merging: all pieces of a bucket become its ratings: numbered, in order, each once.
+"""Merging: all pieces of a share of users become its ratings: numbered, in order, each once.
 
-What a Spark worker does with the rows of one bucket. They are the pieces, the numbers of its users
-and, for every piece, the numbers of its items.
+What a Spark worker does with the rows of some shares. They are the pieces, the numbers of their
+users and, for every piece, the numbers of its items.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark import Broadcast
 
+from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.packing import (
     pack_integers,
     pack_strings,
@@ -23,16 +24,16 @@ from spark_rank.data.packing import (
     unpack_ratings,
     unpack_strings,
 )
-from spark_rank.data.pieces import NO_TIME, buckets_of
+from spark_rank.data.pieces import NO_TIME
+from spark_rank.data.shares import Shares
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _BATCH = 65_536
 
 NUMBER_COLUMNS = (
-    Column("bucket", "int", "hash bucket of the users"),
+    Column("share", "int", "share of the users"),
     Column("users", "binary", "user ids, packed"),
     Column("user_numbers", "binary", "their dense numbers, packed"),
 )
@@ -46,22 +47,21 @@ RATING_COLUMNS = (
 RATING_SCHEMA = arrow_schema(RATING_COLUMNS)
 
 
-class Ratings(NamedTuple):
-    """Ratings as columns of equal length."""
+class ItemNumbers(NamedTuple):
+    """The dictionary of the items: ids and their numbers."""
 
-    users: IntArray
-    items: IntArray
-    ratings: FloatArray
-    times: IntArray
+    ids: pa.StringArray
+    numbers: IntArray
 
-    def take(self, rows: NDArray[Any]) -> Ratings:
-        """Return the rows chosen by places or a mask."""
-        return Ratings(*(column[rows] for column in self))
+    def of(self, ids: pa.StringArray) -> IntArray:
+        """Return the numbers of known ids."""
+        places = pc.index_in(ids, value_set=self.ids)
+        return self.numbers[places.to_numpy(zero_copy_only=False)]
 
 
 @dataclass
-class Bucket:
-    """What has come of a bucket."""
+class Share:
+    """What has come of a share."""
 
     pieces: list[dict[str, Any]] = field(default_factory=list)
     users: list[pa.StringArray] = field(default_factory=list)
@@ -73,10 +73,18 @@ class Bucket:
         if row["user_numbers"] is not None:
             self.users.append(unpack_strings(row["users"]))
             self.user_numbers.append(unpack_integers(row["user_numbers"]))
-        elif row["item_numbers"] is not None:
-            self.items[row["chunk"]] = row["item_numbers"]
+        elif row.get("item_numbers") is not None:
+            self.items[row["chunk"]] = row["item_numbers"].to_numpy().astype(np.int64)
         else:
             self.pieces.append(row)
+
+    def look_up(self, dictionary: ItemNumbers) -> None:
+        """Find the numbers of all pieces' items at a time: a table of the ids is made each time."""
+        numbers = dictionary.of(pa.concat_arrays([piece["items"] for piece in self.pieces]))
+        first = 0
+        for piece in self.pieces:
+            self.items[piece["chunk"]] = numbers[first : first + len(piece["items"])]
+            first += len(piece["items"])
 
     def ratings(self) -> Ratings:
         """Return the ratings of all pieces under their numbers, in no order."""
@@ -97,64 +105,39 @@ class Bucket:
         return Ratings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def merge_buckets(
-    batches: Iterator[pa.RecordBatch], policy: str, repeated: bool
+def merge_shares(
+    batches: Iterator[pa.RecordBatch],
+    policy: str,
+    repeated: bool,
+    dictionary: Broadcast[ItemNumbers] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the ratings that count, or (`repeated`) those that others stand for.
 
-    What `DataFrame.mapInArrow` calls; a task has the rows of one bucket, as they come. O(n log n)
-    for n ratings, some 100 bytes each.
+    The numbers of the items are found in the `dictionary`, or come as rows, one for every piece.
+    What `DataFrame.mapInArrow` calls; a task has all rows of some shares, share by share, and holds
+    one share at a time. O(n log n) for n ratings of a share, some 100 bytes each.
     """
-    found: dict[int, Bucket] = defaultdict(Bucket)
+    share, number = Share(), None
     for batch in batches:
         names = batch.schema.names
         for place in range(batch.num_rows):
             row = {name: _value(batch.column(i), place) for i, name in enumerate(names)}
-            found[row["bucket"]].add(row)
-    for number in sorted(found):
-        bucket = found.pop(number)
-        # users of an earlier run's dictionary need not have ratings
-        if bucket.pieces:
-            kept, others = resolve(bucket.ratings(), policy)
-            yield from _batches(others if repeated else kept)
+            if row["share"] != number:
+                yield from _merged(share, policy, repeated, dictionary)
+                share, number = Share(), row["share"]
+            share.add(row)
+    yield from _merged(share, policy, repeated, dictionary)
 
 
-def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
-    """Return the ratings that count and the others, in the order of user and item.
-
-    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
-    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
-    ``reject`` lets none count. The order is total up to rows that are equal in every value:
-    whatever order they come in, the result is the same, means to the last bit.
-    """
-    order = order_of_pairs(ratings.users, ratings.items)
-    ratings = ratings.take(order)
-    repeats = np.zeros(len(order), bool)
-    np.logical_and(
-        ratings.users[1:] == ratings.users[:-1],
-        ratings.items[1:] == ratings.items[:-1],
-        out=repeats[1:],
-    )
-    if not repeats.any():
-        return ratings, ratings.take(repeats)
-    # only the pairs that occur again have an order of their own
-    member = repeats.copy()
-    member[:-1] |= repeats[1:]
-    places = np.flatnonzero(member)
-    group = np.cumsum(~repeats[places])
-    among = ratings.take(places)
-    unknown = among.times == NO_TIME
-    sign = 1 if policy == "first" else -1
-    inner = np.lexsort((sign * among.ratings, sign * among.times, unknown, group))
-    for column, values in zip(ratings, among.take(inner), strict=True):
-        column[places] = values
-    if policy == "reject":
-        return ratings.take(~member), ratings.take(member)
-    others = ratings.take(repeats)
-    if policy == "mean":
-        firsts = np.flatnonzero(~repeats[places])
-        ratings.ratings[places[firsts]] = _means(ratings.ratings[places], firsts)
-    return ratings.take(~repeats), others
+def _merged(
+    share: Share, policy: str, repeated: bool, dictionary: Broadcast[ItemNumbers] | None
+) -> Iterator[pa.RecordBatch]:
+    # users of an earlier run's dictionary need not have ratings
+    if share.pieces:
+        if dictionary is not None:
+            share.look_up(dictionary.value)
+        kept, others = resolve(share.ratings(), policy)
+        yield from _batches(others if repeated else kept)
 
 
 def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -169,19 +152,19 @@ def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     yield from pa.table([known], names=["user_id"]).to_batches(_BATCH)
 
 
-def pack_numbers(batches: Iterator[pa.RecordBatch], buckets: int) -> Iterator[pa.RecordBatch]:
-    """Turn rows ``user_id, user`` into a packed row per bucket and batch.
+def pack_numbers(batches: Iterator[pa.RecordBatch], shares: Shares) -> Iterator[pa.RecordBatch]:
+    """Turn rows ``user_id, user`` into a packed row per share and batch.
 
     What `DataFrame.mapInArrow` calls.
     """
     for batch in batches:
         ids = batch.column("user_id")
         numbers = batch.column("user").to_numpy().astype(np.int64)
-        bucket = buckets_of(ids, buckets)
-        order = np.argsort(bucket, kind="stable")
-        ends = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+        share = shares.of(ids)
+        order = np.argsort(share, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(share, minlength=shares.count))])
         present = np.flatnonzero(np.diff(ends))
-        parts = [order[ends[b] : ends[b + 1]] for b in present]
+        parts = [order[ends[s] : ends[s + 1]] for s in present]
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array(present, pa.int32()),
@@ -201,40 +184,15 @@ def unpacked_ratings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _value(column: pa.Array, place: int) -> Any:
-    """Return a cell without a copy: bytes as a buffer, a list as an array."""
+    """Return a cell without a copy: bytes as a buffer, a list as an Arrow array."""
     cell = column[place]
     if not cell.is_valid:
         return None
     if pa.types.is_binary(column.type):
         return cell.as_buffer()
     if pa.types.is_list(column.type):
-        return cell.values.to_numpy(zero_copy_only=False).astype(np.int64)
+        return cell.values
     return cell.as_py()
-
-
-def order_of_pairs(users: IntArray, items: IntArray) -> IntArray:
-    """Return the places in the order of user and item; ties as they come."""
-    places = np.arange(len(users))
-    for_place, for_item, for_user = (
-        max(1, int(most).bit_length())
-        for most in (len(users), items.max(initial=0), users.max(initial=0))
-    )
-    if for_user + for_item + for_place > 63:
-        return np.lexsort((items, users))
-    # sorting numbers that hold their place is several times faster than sorting places
-    keys = ((users << for_item | items) << for_place) | places
-    keys.sort()
-    return keys & ((1 << for_place) - 1)
-
-
-def _means(ratings: FloatArray, firsts: IntArray) -> FloatArray:
-    """Return the mean of every run, summed one by one in order: no other order of rounding."""
-    ends = np.append(firsts[1:], len(ratings))
-    total = ratings[firsts].copy()
-    for step in range(1, int((ends - firsts).max())):
-        longer = firsts + step < ends
-        total[longer] += ratings[firsts[longer] + step]
-    return total / (ends - firsts)
 
 
 def _batches(ratings: Ratings) -> Iterator[pa.RecordBatch]:

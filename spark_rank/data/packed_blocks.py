@@ -1,4 +1,4 @@
-"""Blocks out of ratings: what workers do before and after the one shuffle of packed users.
+"""Blocks out of ratings: what workers do before and after packed users get their ids.
 
 Before it rows of ratings become a row per user, or several where they come from several places;
 behind it the rows of a user become the block, in the order of `spark_rank.data.splits`.
@@ -31,6 +31,12 @@ PACKED_COLUMNS = (
     Column("ratings", "binary", "ratings, four bytes each"),
     Column("times", "binary", "seconds since 1970, eight bytes each; null where not needed"),
 )
+NAMED_COLUMNS = (
+    *PACKED_COLUMNS,
+    Column("user_id", "string", "id as in the input"),
+    Column("user_key", "bigint", "hash of the id"),
+    Column("bucket", "int", "bucket of the user"),
+)
 BLOCK_COLUMNS = (
     Column("user", "int", "dense user number"),
     Column("user_id", "string", "id as in the input"),
@@ -38,7 +44,7 @@ BLOCK_COLUMNS = (
     Column("ratings", "array<float>", "ratings in the same order"),
     Column("timestamps", "array<bigint>", "timestamps in the same order"),
     Column("n_train", "int", "how many of them are for training"),
-    Column("bucket", "int", "hash bucket of the user"),
+    Column("bucket", "int", "bucket of the user"),
 )
 _PACKED_SCHEMA, _BLOCK_SCHEMA = arrow_schema(PACKED_COLUMNS), arrow_schema(BLOCK_COLUMNS)
 # stands for an unknown time among packed ones
@@ -96,18 +102,17 @@ def _cells(values: NDArray[Any], ends: NDArray[np.int64]) -> pa.BinaryArray:
 
 
 def arrange_blocks(batches: Iterator[pa.RecordBatch], job: BlockJob) -> Iterator[pa.RecordBatch]:
-    """Turn a bucket's packed rows, each user's behind the row of the id, into blocks.
+    """Turn packed rows in the order of the users into blocks.
 
-    What `DataFrame.mapInArrow` calls. A user without ratings has no block. O(n log n) for a
-    user's n ratings.
+    What `DataFrame.mapInArrow` calls. O(n log n) for a user's n ratings.
     """
     item_keys = job.item_keys.value
     waiting: list[pa.RecordBatch] = []
     held = 0
-    for batch in batches:
-        begins = np.flatnonzero(batch.column("user_id").is_valid())
+    for batch in filter(len, batches):
+        users = batch.column("user").to_numpy()
         # the last user's rows may go on in the next batch
-        cut = int(begins[-1]) if len(begins) else 0
+        cut = int(np.searchsorted(users, users[-1]))
         waiting.append(batch.slice(0, cut))
         held += batch.slice(0, cut).get_total_buffer_size() if cut else 0
         if cut and held >= _BYTES_ARRANGED:
@@ -130,10 +135,8 @@ def _arranged(
     items = _flat(table.column("items"), np.dtype(np.int32))
     ratings = _flat(table.column("ratings"), np.dtype(np.float32))
     times = _flat(table.column("times"), np.dtype(np.int64))
-    lengths = pc.fill_null(pc.binary_length(table.column("items")), 0).to_numpy() // 4
+    lengths = pc.binary_length(table.column("items")).to_numpy() // 4
     sizes = np.add.reduceat(lengths, starts).astype(np.int64)
-    present = sizes > 0
-    starts, sizes = starts[present], sizes[present]
     rows = table.take(pa.array(starts))
     ends = np.concatenate([[0], np.cumsum(sizes)])
     user_keys = rows.column("user_key").to_numpy()

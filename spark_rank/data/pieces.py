@@ -1,9 +1,9 @@
-"""Pieces: parsed ratings on their way to the task that merges those of one bucket of users.
+"""Pieces: parsed ratings on their way to the task that merges those of one share of users.
 
 A piece is one row with hundreds of thousands of ratings: codes, ratings and times as packed
 columns, and the ids that the codes stand for. What Spark writes, shuffles and reads is thereby a
 thousandth of the rows. Every rating is in a chunk, of `CHUNK_ROWS` rows at most, and every chunk
-is cut into pieces by a hash of the user id: the bucket.
+is cut into pieces by the share that its users belong to.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pyspark import TaskContext
 
 from spark_rank.compiled import njit
 from spark_rank.data.packing import pack_integers, pack_ratings, pack_strings
+from spark_rank.data.shares import Shares
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
@@ -33,7 +34,7 @@ NO_TIME = -2_208_988_800 - 86_400
 
 PIECE_COLUMNS = (
     Column("chunk", "bigint", "which chunk the piece was cut from; null for a tally"),
-    Column("bucket", "int", "hash bucket of its users"),
+    Column("share", "int", "share of the users that its own belong to"),
     Column("users", "binary", "user ids, packed"),
     Column("items", "array<string>", "item ids"),
     Column("user_codes", "binary", "places in `users`, packed"),
@@ -58,21 +59,21 @@ class Chunk:
     times: IntArray
 
 
-def cut_chunk(chunk: Chunk, number: int, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Yield the chunk's pieces, a batch each. O(rows + buckets · items)."""
-    bucket_of_user = buckets_of(chunk.users, buckets)
-    by_bucket, user_ends = _grouped(bucket_of_user, buckets)
-    place = np.empty(len(by_bucket), np.int64)
-    place[by_bucket] = np.arange(len(by_bucket))
-    rows, row_ends = _grouped(bucket_of_user[chunk.user_codes], buckets)
-    for bucket in np.flatnonzero(np.diff(row_ends)):
-        chosen = rows[row_ends[bucket] : row_ends[bucket + 1]]
-        first, last = user_ends[bucket], user_ends[bucket + 1]
+def cut_chunk(chunk: Chunk, number: int, shares: Shares) -> Iterator[pa.RecordBatch]:
+    """Yield the chunk's pieces, a batch each. O(rows + shares · items)."""
+    share_of_user = shares.of(chunk.users)
+    by_share, user_ends = _grouped(share_of_user, shares.count)
+    place = np.empty(len(by_share), np.int64)
+    place[by_share] = np.arange(len(by_share))
+    rows, row_ends = _grouped(share_of_user[chunk.user_codes], shares.count)
+    for share in np.flatnonzero(np.diff(row_ends)):
+        chosen = rows[row_ends[share] : row_ends[share + 1]]
+        first, last = user_ends[share], user_ends[share + 1]
         item_codes, items = _compact(chunk.item_codes[chosen], len(chunk.items))
         yield _row(
             chunk=number,
-            bucket=int(bucket),
-            users=pack_strings(chunk.users.take(pa.array(by_bucket[first:last]))),
+            share=int(share),
+            users=pack_strings(chunk.users.take(pa.array(by_share[first:last]))),
             items=chunk.items.take(pa.array(items)),
             user_codes=pack_integers(place[chunk.user_codes[chosen]] - first),
             item_codes=pack_integers(item_codes),
@@ -95,7 +96,7 @@ def chunk_number(job: int, of_task: int) -> int:
 
 
 def cut_rows(
-    batches: Iterator[pa.RecordBatch], buckets: int, chunk_rows: int = CHUNK_ROWS
+    batches: Iterator[pa.RecordBatch], shares: Shares, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Turn ``user_id, item_id, rating, timestamp, reason`` into pieces of the good rows.
 
@@ -111,19 +112,11 @@ def cut_rows(
         waiting.append(good)
         rows, held = rows + good.num_rows, held + good.nbytes
         if rows >= chunk_rows or held >= _CHUNK_BYTES:
-            yield from cut_chunk(_encoded(waiting), chunk_number(_JUDGED, made), buckets)
+            yield from cut_chunk(_encoded(waiting), chunk_number(_JUDGED, made), shares)
             waiting, rows, held, made = [], 0, 0, made + 1
     if rows:
-        yield from cut_chunk(_encoded(waiting), chunk_number(_JUDGED, made), buckets)
+        yield from cut_chunk(_encoded(waiting), chunk_number(_JUDGED, made), shares)
     yield from tally_rows(tally)
-
-
-def buckets_of(ids: pa.StringArray, buckets: int) -> IntArray:
-    """Return the bucket of every id: a hash of its bytes (FNV-1a), no other thing decides it."""
-    _, offsets, data = ids.buffers()
-    places = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    text = np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return _hash_buckets(text, places, buckets)
 
 
 @njit(cache=True)
@@ -139,21 +132,6 @@ def _grouped(groups: IntArray, size: int) -> tuple[IntArray, IntArray]:
         places[following[groups[place]]] = place
         following[groups[place]] += 1
     return places, ends
-
-
-@njit(cache=True)
-def _hash_buckets(text: NDArray[np.uint8], places: NDArray[np.int32], buckets: int) -> IntArray:
-    found = np.empty(len(places) - 1, np.int64)
-    for i in range(len(found)):
-        value = np.uint64(0xCBF29CE484222325)
-        for place in range(places[i], places[i + 1]):
-            value = (value ^ np.uint64(text[place])) * np.uint64(0x100000001B3)
-        # the low bits of the product are those of the bytes: the high ones are better mixed
-        value ^= value >> np.uint64(32)
-        found[i] = np.int64(
-            (value * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)) % np.uint64(buckets)
-        )
-    return found
 
 
 def _encoded(batches: list[pa.RecordBatch]) -> Chunk:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.data.filters import Activity
+from spark_rank.records.data import Bins, RatingBin, RatingScale
 
 # equal bins of a scale without levels
 RATING_BINS = 40
@@ -17,87 +19,70 @@ RATING_BINS = 40
 COUNT_BINS = tuple(dict.fromkeys(round(10 ** (i / 4)) for i in range(40)))
 
 
-def rating_profile(ratings: DataFrame, scale: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rating histogram, first and last time, and how many times are unknown.
+class RatingTimes(NamedTuple):
+    """How many ratings there are, how many lack a time, and the first and last day."""
+
+    ratings: int
+    without_time: int
+    first_time: str | None
+    last_time: str | None
+
+
+def rating_times(ratings: DataFrame) -> RatingTimes:
+    """Return the times of ratings, in one pass."""
+    time = "timestamp"
+    found = ratings.agg(F.count("*"), F.count(time), F.min(time), F.max(time)).head()
+    count, timed, first, last = found or (0, 0, None, None)
+    return RatingTimes(count, count - timed, _as_text(first), _as_text(last))
+
+
+def rating_keys(ratings: NDArray[np.floating], scale: RatingScale) -> NDArray[np.float64]:
+    """Return the bin of every rating: itself on a scale of levels, else the number of its bin."""
+    values = ratings.astype(np.float64)
+    if scale.kind == "levels":
+        return values
+    low, high = scale.low, scale.high
+    if high <= low:
+        return np.zeros(len(values))
+    return np.minimum(np.floor((values - low) / (high - low) * RATING_BINS), RATING_BINS - 1)
+
+
+def histogram(counts: Mapping[float, int], scale: RatingScale) -> tuple[RatingBin, ...]:
+    """Return the ratings of every bin, from the counts by `rating_keys`.
 
     `scale` is the scale that ingest found: each of its levels is a bin; without levels the bins
-    are `RATING_BINS` of equal width. One pass.
+    are `RATING_BINS` of equal width.
     """
-    levels = scale["kind"] == "levels"
-    key = F.col("rating") if levels else _equal_bin(scale["low"], scale["high"])
-    counted = (
-        ratings.groupBy(key.alias("bin"))
-        .agg(
-            F.count("*").alias("n"),
-            F.count("timestamp").alias("timed"),
-            F.min("timestamp").alias("first"),
-            F.max("timestamp").alias("last"),
-        )
-        .collect()
-    )
-    counts = {row["bin"]: row["n"] for row in counted}
-    first = min((row["first"] for row in counted if row["first"] is not None), default=None)
-    last = max((row["last"] for row in counted if row["last"] is not None), default=None)
-    return {
-        "histogram": _by_level(counts) if levels else _by_bin(counts, scale["low"], scale["high"]),
-        "without_time": sum(row["n"] - row["timed"] for row in counted),
-        "first_time": _as_text(first),
-        "last_time": _as_text(last),
-    }
-
-
-def activity_profile(activity: Activity) -> dict[str, Any]:
-    """Return counts, density, and log-binned ratings per user and per item.
-
-    A bin is its least number of ratings and how many users or items it holds; it ends before the
-    next begins. Density is the share of (user, item) pairs that are rated; None without any pair.
-    """
-    pairs = activity.users * activity.items
-    return {
-        "ratings": activity.ratings,
-        "users": activity.users,
-        "items": activity.items,
-        "density": activity.ratings / pairs if pairs else None,
-        "user_activity": _log_binned(activity.by_user),
-        "item_popularity": _log_binned(activity.by_item),
-    }
-
-
-def _log_binned(counts: DataFrame) -> list[list[int]]:
-    """Count rows by the bin of their `n`; bins from the first to the last that holds one."""
-    above: list[Column] = [(F.col("n") >= start).cast("int") for start in COUNT_BINS]
-    number = sum(above[1:], F.lit(0))
-    found = {
-        row["bin"]: row["count"] for row in counts.groupBy(number.alias("bin")).count().collect()
-    }
-    if not found:
-        return []
-    bins = range(min(found), max(found) + 1)
-    return [[COUNT_BINS[place], found.get(place, 0)] for place in bins]
-
-
-def _equal_bin(low: float, high: float) -> Column:
-    if high <= low:
-        return F.lit(0)
-    share = (F.col("rating").cast("double") - F.lit(low)) / F.lit(high - low)
-    return F.least(F.floor(share * RATING_BINS).cast("int"), F.lit(RATING_BINS - 1))
-
-
-def _by_level(counts: Mapping[float, int]) -> list[dict[str, Any]]:
-    return [{"rating": rating, "ratings": counts[rating]} for rating in sorted(counts)]
-
-
-def _by_bin(counts: Mapping[int, int], low: float, high: float) -> list[dict[str, Any]]:
+    if scale.kind == "levels":
+        return tuple(RatingBin(rating=rating, ratings=counts[rating]) for rating in sorted(counts))
+    low, high = scale.low, scale.high
     bins = RATING_BINS if high > low else 1
     width = (high - low) / bins
-    return [
-        {
-            "from": low + place * width,
-            "to": low + (place + 1) * width,
-            "ratings": counts.get(place, 0),
-        }
+    return tuple(
+        RatingBin(
+            low=low + place * width,
+            high=low + (place + 1) * width,
+            ratings=counts.get(place, 0),
+        )
         for place in range(bins)
-    ]
+    )
+
+
+def count_bins(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where the bin begins that each number of ratings, at least 1, is in."""
+    return np.array(COUNT_BINS)[np.searchsorted(COUNT_BINS, counts, side="right") - 1]
+
+
+def log_binned(found: Mapping[int, int]) -> Bins:
+    """Return the bins from the first to the last that holds one: where it begins, what it holds.
+
+    `found` tells of bins, by where they begin, how many users or items they hold.
+    """
+    held = [start for start in COUNT_BINS if found.get(start)]
+    if not held:
+        return ()
+    within = (start for start in COUNT_BINS if held[0] <= start <= held[-1])
+    return tuple((start, found.get(start, 0)) for start in within)
 
 
 def _as_text(seconds: int | None) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS
 from spark_rank.data.quality import allowed_ratings
+from spark_rank.records.data import RatingScale
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import RATING_SCALE
 
@@ -57,8 +57,8 @@ def known_scale(settings: InputConfig) -> KnownScale:
 
 def find_scale(
     ratings: DataFrame, cuts: Sequence[float], known: KnownScale | None = None
-) -> tuple[list[Level], dict[str, Any]]:
-    """Return the levels (rank, rating, lower cut, number of ratings) and the scale in words.
+) -> tuple[list[Level], RatingScale]:
+    """Return the levels (rank, rating, lower cut, number of ratings) and what kind of scale it is.
 
     Without cuts the levels are those that are known, also where nobody gave them; else the
     different ratings, if there are at most `MAX_LEVELS`; else the scale is continuous and has none.
@@ -71,13 +71,13 @@ def find_scale(
     if levels:
         ends = levels[0][1], levels[-1][1]
         low, high = ends if known.levels else _ends(known, *ends)
-        return levels, {"kind": "levels", "low": low, "high": high, "levels": len(levels)}
+        return levels, RatingScale("levels", low, high, len(levels))
     least, greatest = ratings.agg(F.min("rating"), F.max("rating")).head() or (None, None)
-    low, high = _ends(known, least, greatest)
-    if cuts and low is not None and high is not None:
+    # without a rating, which is an error of its own, a scale has no ends
+    low, high = _ends(known, least or 0.0, greatest or 0.0)
+    if cuts:
         levels = _cut_levels(ratings, cuts, low, high)
-    kind = "cut" if cuts else "continuous"
-    return levels, {"kind": kind, "low": low, "high": high, "levels": len(levels)}
+    return levels, RatingScale("cut" if cuts else "continuous", low, high, len(levels))
 
 
 def scale_table(spark: SparkSession, levels: Sequence[Level]) -> DataFrame:
@@ -92,9 +92,7 @@ def _as_stored(ratings: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({float(np.float32(rating)) for rating in ratings}))
 
 
-def _ends(
-    known: KnownScale, low: float | None, high: float | None
-) -> tuple[float | None, float | None]:
+def _ends(known: KnownScale, low: float, high: float) -> tuple[float, float]:
     return (
         low if known.low is None else known.low,
         high if known.high is None else known.high,

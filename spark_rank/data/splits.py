@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -36,8 +37,10 @@ class SplitKeys(NamedTuple):
 
 def split_keys(spark: SparkSession, seed: int) -> SplitKeys:
     """Return the keys of a seed."""
-    hashes = [F.xxhash64(F.lit(seed), F.lit(name)) for name in ("split", "fold")]
-    row = spark.range(1).select(*hashes).head()
+    hashes = [F.xxhash64(F.col("seed"), F.lit(name)) for name in ("split", "fold")]
+    # rows that the driver holds: Spark reckons them without a job
+    seeds = pa.table({"seed": pa.array([seed], pa.int32() if abs(seed) < 2**31 else pa.int64())})
+    row = spark.createDataFrame(seeds).select(*hashes).head()
     assert row is not None
     return SplitKeys(row[0], row[1])
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from spark_rank.config.schema import FormatName
 from spark_rank.experiments.rating_set import RatingSet
+from spark_rank.records.results import Timing
 
 Unit = tuple[int, ...]
 
@@ -156,23 +157,6 @@ class Pilot:
     units: Callable[[Study], Sequence[Unit]]
     run_unit: Callable[[Study, Unit], Sequence[Result]]
     choose: Callable[[Study, Sequence[Result]], Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long something took, once, on one machine: for the report alone, in no table.
-
-    Attributes
-    ----------
-    task, method : what was timed, and done by whom.
-    x : the size of it.
-    seconds : of one thread.
-    """
-
-    task: str
-    method: str
-    x: float
-    seconds: float
 
 
 @dataclass(frozen=True)

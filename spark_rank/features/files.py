@@ -6,89 +6,22 @@ import hashlib
 import shutil
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import SparkFiles
-from pyspark.sql import SparkSession
 
 from spark_rank.features.expected import expected_weights
 from spark_rank.features.gathering import gathered_rows
 from spark_rank.features.pool import ReviewerPool
+from spark_rank.records.features import POOL_ARRAYS, FeatureFiles, MappedFile, PoolFiles
 
-
-@dataclass(frozen=True)
-class MappedFile:
-    """A file's name, which holds the beginning of its checksum, and the whole checksum."""
-
-    name: str
-    sha256: str
-
-    @classmethod
-    def from_record(cls, record: dict[str, str]) -> MappedFile:
-        """Rebuild from what `asdict` put into a manifest."""
-        return cls(record["name"], record["sha256"])
-
-
-@dataclass(frozen=True)
-class PoolFiles:
-    """The files of a `ReviewerPool`, an array each, and its two numbers."""
-
-    ends: MappedFile
-    items: MappedFile
-    ratings: MappedFile
-    missing: MappedFile
-    users: MappedFile
-    keys: MappedFile
-    size: int
-    seed: int
-
-    def arrays(self) -> dict[str, MappedFile]:
-        """Return the files by the names of the arrays."""
-        return {name: getattr(self, name) for name in POOL_ARRAYS}
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> PoolFiles:
-        """Rebuild from the manifest."""
-        arrays = {name: MappedFile.from_record(record[name]) for name in POOL_ARRAYS}
-        return cls(**arrays, size=record["size"], seed=record["seed"])
-
-
-POOL_ARRAYS = tuple(field.name for field in fields(PoolFiles) if field.name not in ("size", "seed"))
-
-
-@dataclass(frozen=True)
-class FeatureFiles:
-    """The files of one run's features."""
-
-    matrix: MappedFile
-    offset: MappedFile
-    prior: MappedFile
-    item_ids: MappedFile
-    pool: PoolFiles | None = None
-
-    def all(self) -> tuple[MappedFile, ...]:
-        """Return every file."""
-        of_pool = self.pool.arrays().values() if self.pool is not None else ()
-        return self.matrix, self.offset, self.prior, self.item_ids, *of_pool
-
-    def to_record(self) -> dict[str, Any]:
-        """Return a plain form for the manifest."""
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> FeatureFiles:
-        """Rebuild from the manifest."""
-        shared = {
-            part: MappedFile.from_record(file) for part, file in record.items() if part != "pool"
-        }
-        pool = record.get("pool")
-        return cls(**shared, pool=None if pool is None else PoolFiles.from_record(pool))
+if TYPE_CHECKING:  # who scores without Spark opens these files, too
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -174,6 +107,8 @@ def open_distributed(files: FeatureFiles) -> ItemFeatures:
 
 def place_of_files() -> str:
     """Return the folder of this node where Spark puts the files that it distributes."""
+    from pyspark import SparkFiles
+
     return str(SparkFiles.getRootDirectory())
 
 
@@ -240,6 +175,8 @@ def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFi
     Spark hands whatever was added to every executor that starts later too, also to one that has
     no use for it: the files have to stay as long as the session. Its own folder does.
     """
+    from pyspark import SparkFiles
+
     kept = Path(SparkFiles.getRootDirectory())
     for file in files:
         shutil.move(folder / file.name, kept / file.name)

@@ -18,7 +18,8 @@ from pyspark.sql.types import TimestampType
 
 from spark_rank.config import InputConfig
 from spark_rank.data.dictionaries import number_ids
-from spark_rank.data.merging import RATING_COLUMNS, RATING_SCHEMA, Ratings, resolve
+from spark_rank.data.duplicates import Ratings, resolve
+from spark_rank.data.merging import RATING_COLUMNS, RATING_SCHEMA
 from spark_rank.data.pieces import NO_TIME
 from spark_rank.data.quality import with_reason
 from spark_rank.errors import InputDataError

@@ -8,7 +8,8 @@ item_id``) and returns the arrays of all items; `feature_tables` and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,12 +21,19 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rank.errors import InputDataError
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import learn_factors, sample_users
-from spark_rank.features.files import FeatureFiles, write_files
+from spark_rank.features.files import write_files
 from spark_rank.features.given import chunks, match_vectors, scaled, standard_scale
 from spark_rank.features.offset import item_offsets
 from spark_rank.features.panel import covering_panel, most_active_panel
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
+from spark_rank.records.features import (
+    FactorFacts,
+    FeatureFacts,
+    FeatureFiles,
+    GivenFacts,
+    ReviewerFacts,
+)
 from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
@@ -39,7 +47,7 @@ class FeatureArrays:
 
     `items` has ``item, item_id, offset``; `matrix` has no columns where no features are shared,
     `prior` no rows where nothing is expected of a user. `squared_radius` bounds ‖x‖² over items
-    and users. `reviewers` are the columns of the table `panel`; `facts` tell what was found.
+    and users. `reviewers` are the columns of the table `panel`; `kind` makes the facts.
     """
 
     items: pa.Table
@@ -48,7 +56,7 @@ class FeatureArrays:
     squared_radius: float
     pool: ReviewerPool | None = None
     reviewers: pa.Table | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    kind: Callable[..., FeatureFacts] = FeatureFacts
 
     @classmethod
     def shared(
@@ -74,6 +82,10 @@ class FeatureArrays:
             self.pool,
         )
 
+    def facts(self, files: FeatureFiles) -> FeatureFacts:
+        """Return what is recorded of the features; `files` are those that `write` has written."""
+        return self.kind(files=files, squared_radius=self.squared_radius)
+
 
 def factor_features(
     blocks: DataFrame,
@@ -91,7 +103,7 @@ def factor_features(
     The sample is `user_share` of them, or less where they have more than about `max_ratings`.
     `progress` is told the number of every round and the noise.
     """
-    in_order = items.select("item", "item_id").orderBy("item").toArrow()
+    in_order = items.select("item", "item_id").toArrow().sort_by("item")
     data = sample_users(
         blocks,
         n_items=len(in_order),
@@ -106,19 +118,20 @@ def factor_features(
             "features.max_ratings"
         )
     found = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
-    facts = {
-        "users": found.n_users,
-        "ratings": found.n_ratings,
-        "noise": found.noise,
-        "spread": found.spread,
-    }
+    kind = partial(
+        FactorFacts,
+        users=found.n_users,
+        ratings=found.n_ratings,
+        noise=found.noise,
+        spread=found.spread,
+    )
     offsets = in_order.append_column("offset", pa.array(found.offset))
-    return FeatureArrays.shared(offsets, found.matrix, found.prior, facts=facts)
+    return FeatureArrays.shared(offsets, found.matrix, found.prior, kind=kind)
 
 
 def offset_features(blocks: DataFrame, items: DataFrame, *, shrinkage: float) -> FeatureArrays:
     """Return the item offset alone: an item has no features."""
-    offsets = item_offsets(blocks, items, shrinkage).orderBy("item").toArrow()
+    offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
     return FeatureArrays.shared(offsets, np.empty((len(offsets), 0), dtype=np.float32))
 
 
@@ -132,7 +145,7 @@ def panel_features(
     shrinkage: float,
 ) -> FeatureArrays:
     """Choose the reviewers whose ratings all users share, about the `middle` of the scale."""
-    offsets = item_offsets(blocks, items, shrinkage).orderBy("item").toArrow()
+    offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
     choose = covering_panel if choice == "coverage" else most_active_panel
     panel = choose(blocks, size, len(offsets), middle)
     reviewers = _reviewers(panel.users, panel.user_ids, panel.n_train, panel.medians, panel.missing)
@@ -178,7 +191,9 @@ def reference_features(
         squared_radius=size * collected.greatest_value**2,
         pool=collected.pool,
         reviewers=_pooled(collected),
-        facts={"group": collected.group_size, "reviewers": len(collected.pool.users)},
+        kind=partial(
+            ReviewerFacts, group=collected.group_size, reviewers=len(collected.pool.users)
+        ),
     )
 
 
@@ -198,9 +213,9 @@ def given_features(
     matched, facts = match_vectors(items, vectors, "given")
     scale = standard_scale(matched, facts) if standard else None
     parts = [part for _, part in chunks(scaled(matched, facts, scale), facts)]
-    offsets = item_offsets(blocks, items, shrinkage).orderBy("item").toArrow()
-    found = {"width": facts.width, "items_without": facts.missing}
-    return FeatureArrays.shared(offsets, np.concatenate(parts), facts=found)
+    offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
+    kind = partial(GivenFacts, width=facts.width, items_without=facts.missing)
+    return FeatureArrays.shared(offsets, np.concatenate(parts), kind=kind)
 
 
 def feature_tables(spark: SparkSession, made: FeatureArrays) -> dict[str, DataFrame]:

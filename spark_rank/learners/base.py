@@ -109,6 +109,17 @@ class Learner:
                 row |= {column: getattr(self, name), "kernel": "linear"}
         return row
 
+    @classmethod
+    def cost(cls, params: Row, n_train: float, width: int) -> float:
+        """Return about how many seconds of a core it takes to learn one user's model.
+
+        An order of magnitude is enough: it decides which users are learned first, and what a plan
+        says. `params` are the hyper-parameters that are set, `width` the number of features.
+        """
+        if params.get("kernel", "linear") == "linear":
+            return 1e-4 + 4e-9 * n_train * width
+        return 2e-4 + n_train * n_train * (1e-8 + 8e-11 * width)
+
     def training_residuals(self) -> FloatArray | None:
         """Return ``h(x) − y`` of the examples that `fit` was given, if they cost nothing."""
         return None

@@ -11,6 +11,7 @@ from spark_rank.learners.kernel_machine import check_items
 from spark_rank.learners.pairs.losses import HingeLoss
 from spark_rank.learners.pairs.machine import PairMachine
 from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.rows import Row
 
 
 class RankSVM(PairMachine):
@@ -96,3 +97,10 @@ class RankSVM(PairMachine):
         shift = None if offset is None else check_targets(offset, len(features), "offset")
         self._fit_machine(features, HingeLoss(targets, weight=self.C, offset=shift))
         self.intercept_ = 0.0
+
+    @classmethod
+    def cost(cls, params: Row, n_train: float, width: int) -> float:
+        """Return about how many seconds of a core a user takes; with a kernel it may be any."""
+        if params.get("kernel", "linear") == "linear":
+            return 6e-4 + 1.6e-9 * n_train * width * min(n_train, width)
+        return 7e-4 + 5e-7 * n_train * n_train

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 # With one user fewer, a learner that is better for every one of them could be so by chance: the
 # least p-value of the sign test with n users is 2/2ⁿ, and 2/2⁵ is above 0.05.
@@ -33,11 +32,6 @@ class Evidence:
     users: Mapping[str, Mapping[str, int]]
     status: Mapping[str, Mapping[str, int]]
     baselines: Collection[str]
-
-    @classmethod
-    def of_facts(cls, facts: Mapping[str, Any], baselines: Collection[str]) -> Evidence:
-        """Take the facts that the stage evaluate records; an older record has no `users`."""
-        return cls(facts["means"], facts.get("users", {}), facts["status"], baselines)
 
     def nothing_because(self, learner: str) -> str | None:
         """Say in a few words why all means of a learner say nothing; None where they do."""

@@ -84,11 +84,11 @@ class PerUserEvaluator(Evaluator, DefaultParamsReadable["PerUserEvaluator"], Def
         return math.fsum(found.to_pylist()) / len(found) if len(found) else math.nan
 
     def _metric(self, name: str, ratings: DataFrame) -> PairMetric:
-        levels, facts = find_scale(ratings, ())
+        levels, found = find_scale(ratings, ())
         scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
         relevant = self.getOrDefault("relevantFrom")
         if relevant is None:
-            relevant = upper_half(scale, facts["low"] or 0.0, facts["high"] or 0.0)
+            relevant = upper_half(scale, found.low, found.high)
         return PairMetric(
             name, self.getOrDefault("topN"), float(np.float32(relevant)),
             self.getOrDefault("epsilon"), scale,

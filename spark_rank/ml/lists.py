@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from spark_rank.config.schema import ITEM_OFFSET
+from spark_rank.features.similar import Directions
 from spark_rank.frames.recommend import best_users, recommend
 from spark_rank.ml.trained import Trained
 from spark_rank.users.best_users import BestUsersJob
 from spark_rank.users.joining import Asked
-from spark_rank.users.recommending import RecommendJob, facts_as_bytes
+from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
 
 _LIST = "recommendations"
-_ITEM_OFFSET = "item_offset"
+_SIMILAR = pa.schema([
+    ("item_id", pa.string()), ("position", pa.int32()), ("other", pa.string()),
+    ("alike", pa.float64()),
+])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,9 +57,9 @@ def lists_of_users(
         blocks = blocks.withColumn("items", F.slice("items", 1, 0))
     spec, scale = trained.spec, trained.scale
     job = RecommendJob(trained.job.files, spec.label, count, 0, scale, *trained.limits)
-    facts = Facts(facts_as_bytes(trained.facts_of_items()))
+    facts = Facts(facts_as_bytes(list_facts(trained.item_facts)))
     rows = recommend(
-        blocks, trained.models, Asked(spec.label, _ITEM_OFFSET), job, facts, trained.buckets
+        blocks, trained.models, Asked(spec.label, ITEM_OFFSET), job, facts, trained.buckets
     )
     # as `transform` predicts: scores on the scale of the ratings are not cut at its ends
     rating = F.col("score") if spec.kind.on_rating_scale else F.col("predicted_rating")
@@ -60,7 +68,7 @@ def lists_of_users(
         F.col("item_id").cast(names.item_type).alias(names.item),
         F.coalesce(rating, "score").cast("float").alias("rating"),
     )
-    return _listed(rows, "user_id", entry, names.user, names.user_type, names.item)
+    return _listed(rows, "user_id", entry, names.user, names.user_type)
 
 
 def lists_of_items(
@@ -77,15 +85,35 @@ def lists_of_items(
         F.col("prediction").cast("float").alias("rating"),
     )
     named = rows.join(F.broadcast(known), "item")
-    return _listed(named, "item_id", entry, names.item, names.item_type, names.user)
+    return _listed(named, "item_id", entry, names.item, names.item_type)
+
+
+def similar_items(trained: Trained, items: DataFrame, count: int, names: Names) -> DataFrame:
+    """Return the items most like each of some items (``item_id``), of known ones."""
+    ids = trained.opened.item_ids
+    asked = items.distinct().toArrow().column("item_id")
+    directions = Directions(trained.opened)
+    found: dict[str, list[Any]] = {name: [] for name in ("item_id", "position", "other", "alike")}
+    for number in sorted(pc.index_in(asked, value_set=ids).drop_null().to_pylist()):
+        others, cosines = directions.most_similar(number, count)
+        found["item_id"] += [ids[number].as_py()] * len(others)
+        found["position"] += range(len(others))
+        found["other"] += ids.take(pa.array(others)).to_pylist()
+        found["alike"] += cosines.tolist()
+    rows = trained.spark.createDataFrame(pa.Table.from_pydict(found, _SIMILAR))
+    entry = F.struct(
+        "position",
+        F.col("other").cast(names.item_type).alias(names.item),
+        F.col("alike").alias("similarity"),
+    )
+    return _listed(rows, "item_id", entry, names.item, names.item_type, "similar")
 
 
 def _listed(
-    rows: DataFrame, key: str, entry: Column, name: str, kind: DataType, other: str
+    rows: DataFrame, key: str, entry: Column, name: str, kind: DataType, column: str = _LIST
 ) -> DataFrame:
-    placed = F.array_sort(F.collect_list(entry))
-    entries = F.transform(
-        placed, lambda row: F.struct(row[other].alias(other), row["rating"].alias("rating"))
-    )
-    grouped = rows.groupBy(key).agg(entries.alias(_LIST))
-    return grouped.select(F.col(key).cast(kind).alias(name), _LIST)
+    """Return a list for every key: the entries in the order of their positions, without these."""
+    placed = F.array_sort(F.collect_list(entry)).alias(column)
+    grouped = rows.groupBy(key).agg(placed)
+    entries = F.transform(column, lambda row: row.dropFields("position")).alias(column)
+    return grouped.select(F.col(key).cast(kind).alias(name), entries)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
@@ -13,24 +12,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType
 
-from spark_rank.config.schema import ITEM_OFFSET
 from spark_rank.errors import InputDataError
-from spark_rank.features.similar import similar_items
 from spark_rank.frames.blocks import rating_rows
 from spark_rank.frames.evaluate import evaluate
 from spark_rank.frames.ids import id_text
 from spark_rank.frames.predict import predict
+from spark_rank.ml.explanation import case_of
 from spark_rank.ml.folding import fold_in, newly_rated
-from spark_rank.ml.lists import Names, lists_of_items, lists_of_users
+from spark_rank.ml.lists import Names, lists_of_items, lists_of_users, similar_items
 from spark_rank.ml.saving import ModelReader, ModelWriter
 from spark_rank.ml.settings import TrainingParams, column_defaults, defaults
 from spark_rank.ml.trained import Trained
 from spark_rank.stages.evaluate import measures_of
-from spark_rank.tables.contracts import ITEM_FEATURES, PANEL
+from spark_rank.tables.contracts import ITEM_FEATURES
 from spark_rank.users.evaluating import CURVE, EvaluateJob
-from spark_rank.users.explanation import Case
-from spark_rank.users.joining import MODELS_SCHEMA, Asked, scoring_models, with_models
-from spark_rank.users.recommending import RecommendJob
 
 FALLBACK, NAN, DROP = "fallback", "nan", "drop"
 _USER, _ITEM, _KNOWN = "_spark_rank_user", "_spark_rank_item", "_spark_rank_known"
@@ -98,34 +93,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
     def similarItems(self, dataset: DataFrame, numItems: int) -> DataFrame:
         """Return the items whose features are most like those of each item in `dataset`."""
-        features, names = self.trained.opened, self._names()
-        if features.matrix.shape[1] == 0:
-            raise InputDataError(
-                "similarItems: items of this model have no features that all users share"
-            )
-        asked = dataset.select(id_text(dataset, self.getItemCol()).alias("item_id")).distinct()
-        found = pc.index_in(asked.toArrow().column("item_id"), value_set=features.item_ids)
-        numbers = np.sort(found.drop_null().to_numpy().astype(np.int64))
-        others, cosines = similar_items(features.matrix, numbers, numItems)
-        width = others.shape[1]
-        rows = {
-            "item_id": features.item_ids.take(pa.array(np.repeat(numbers, width))),
-            "position": np.tile(np.arange(width), len(numbers)),
-            "other": features.item_ids.take(pa.array(others.ravel())),
-            "similarity": cosines.ravel(),
-        }
-        entry = F.struct(
-            "position", F.col("other").cast(names.item_type).alias(names.item), "similarity"
-        )
-        listed = F.transform(
-            F.array_sort(F.collect_list(entry)),
-            lambda row: F.struct(
-                row[names.item].alias(names.item), row["similarity"].alias("similarity")
-            ),
-        )
-        frame = self.trained.spark.createDataFrame(pa.table(rows))
-        grouped = frame.groupBy("item_id").agg(listed.alias("similar"))
-        return grouped.select(F.col("item_id").cast(names.item_type).alias(names.item), "similar")
+        items = dataset.select(id_text(dataset, self.getItemCol()).alias("item_id"))
+        return similar_items(self.trained, items, numItems, self._names())
 
     def foldIn(self, dataset: DataFrame) -> PerUserRankerModel:
         """Return a model that knows the users of these ratings: each as if trained on them alone.
@@ -145,7 +114,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
             scale=trained.scale,
             ratings=trained.limits,
             offsets=(float(offset.min()), float(offset.max())),
-            squared_radius=trained.features["squared_radius"],
+            squared_radius=trained.features.squared_radius,
         )
         blocks = newly_rated(trained, self._ratings(dataset))
         job = EvaluateJob(trained.job.files, measures)
@@ -155,12 +124,10 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
     def explain(self, user: Any, item: Any = None, count: int = 10) -> dict[str, Any]:
         """Return what moved a user's scores, or the score of one item, as plain values."""
-        case = self._case(str(user))
-        if item is None:
-            return {**case.head(), **case.lists(), **case.influences_on_all(count)}
-        if pc.index(self.trained.opened.item_ids, str(item)).as_py() < 0:
+        case = case_of(self.trained, str(user))
+        if item is not None and pc.index(self.trained.opened.item_ids, str(item)).as_py() < 0:
             raise InputDataError(f"explain: the model knows no item {str(item)!r}")
-        return {**case.head(), "item": case.item(str(item), count)}
+        return case.explained(None if item is None else str(item), count)
 
     @property
     def userModels(self) -> DataFrame:
@@ -195,31 +162,3 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         rating = self.getOrDefault("ratingCol")
         there = time if time in dataset.columns else None
         return rating_rows(dataset, self.getUserCol(), self.getItemCol(), rating, there)
-
-    def _case(self, user: str) -> Case:
-        trained, own = self.trained, F.col("user_id") == user
-        blocks = trained.blocks.where(own)
-        block, record = blocks.head(), trained.own_models().where(own).head()
-        if block is None or record is None:
-            raise InputDataError(f"explain: the model knows no user {user!r}")
-        columns = [name for name in MODELS_SCHEMA.names if name in trained.models.columns]
-        models = trained.models.where(own).select(*columns).toArrow()
-        for name in set(MODELS_SCHEMA.names) - set(columns):
-            models = models.append_column(name, pa.nulls(len(models)))
-        models = models.select(MODELS_SCHEMA.names).cast(MODELS_SCHEMA)
-        label = trained.spec.label
-        facts = trained.facts_of_items()
-        ids = trained.opened.item_ids
-        items = pa.Table.from_batches([facts]).append_column("item_id", ids)
-        job = RecommendJob(trained.job.files, label, 10, 3, trained.scale, *trained.limits)
-        own_block = blocks.select("items", "bucket").toArrow().combine_chunks().to_batches()[0]
-        panel = trained.tables.get(PANEL.table)
-        reviewers = {} if panel is None else {
-            row["feature"]: row["user_id"] for row in panel.select("feature", "user_id").collect()
-        }  # fmt: skip
-        return Case(
-            with_models(own_block, scoring_models(models, Asked(label, ITEM_OFFSET)),
-                        pa.array([0], pa.int32())),
-            record.asDict(), block.asDict(), items, trained.opened, job, reviewers,
-            trained.config.features.kind == "factors",
-        )  # fmt: skip

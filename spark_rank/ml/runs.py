@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,23 +12,24 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config, InputConfig, PrepareConfig
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
 from spark_rank.config.values import convert
-from spark_rank.data.filters import count_activity
-from spark_rank.data.profile import activity_profile, rating_profile
+from spark_rank.data.profile import rating_times
 from spark_rank.data.rating_scale import scale_table
 from spark_rank.errors import ConfigError
 from spark_rank.features.files import place_of_files
-from spark_rank.frames.item_counts import block_sizes, item_counts
 from spark_rank.ml.trained import Trained
+from spark_rank.reader.recorded import asked_learner, recorded_job
+from spark_rank.records.data import IngestFacts
+from spark_rank.records.features import feature_facts
+from spark_rank.records.models import TrainFacts, WaveFacts
 from spark_rank.stages import STAGES
-from spark_rank.stages.feature_tables import file_facts
-from spark_rank.stages.final_run import FEATURE_FILES, as_refitted
+from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.final_run import FEATURE_FILES, refitted_run
 from spark_rank.stages.incremental import job_facts
-from spark_rank.stages.recommend import asked_learner
+from spark_rank.stages.prepare import count_written_blocks
 from spark_rank.stages.refit import measured_config
 from spark_rank.stages.runner import run_stages, working_on
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.train import all_specs
-from spark_rank.stages.training import learn_job
+from spark_rank.store.failures import failed_users, failure_examples
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import (
@@ -75,21 +75,21 @@ def open_run(spark: SparkSession, store: str, run_id: str, learner: str | None =
     if measured.record("train") is None:
         raise ConfigError(f"run {run_id!r} in {store} has no models: it has not finished 'train'")
     label = asked_learner(RecommendConfig(learner=learner), measured, "learner")
-    config = _recorded_config(measured)
-    specs = [spec for spec in all_specs(config, measured) if spec.label in (label, ITEM_OFFSET)]
+    run = refitted_run(measured, label)
+    job = recorded_job(run, distribute_files(spark, run))
+    specs = tuple(spec for spec in job.specs if spec.label in (label, ITEM_OFFSET))
     if label not in [spec.label for spec in specs if not spec.is_baseline]:
         raise ConfigError(f"run {run_id!r}: {label!r} is no learner of 'train': name one that is")
-    run = as_refitted(measured, label)
-    record, ingested = run.record("features") or {}, run.record("ingest") or {}
-    status = (run.record("train") or {})["facts"]["status"]
+    config = _recorded_config(measured)
+    status = run.facts(TrainFacts).status
     own = F.col("learner").isin(label, ITEM_OFFSET)
-    levels = _table(run, RATING_SCALE).orderBy("rank").collect()
-    facts = {name: value for name, value in record["facts"].items() if name != "files"}
+    levels = sorted(tuple(row) for row in _table(run, RATING_SCALE).collect())
     return Trained(
-        spark, config, learn_job(config.train, specs, spark, run),
-        _table(run, USERS), _table(run, ITEMS), _table(run, BLOCKS), _table(run, MODELS).where(own),
+        spark, config, replace(job, specs=specs), _table(run, USERS), _table(run, ITEMS),
+        _table(run, BLOCKS), _table(run, MODELS).where(own),
         {table.table: _table(run, table) for table in _FEATURE_TABLES if run.has(table)},
-        facts, [tuple(row) for row in levels], ingested["facts"]["rating_scale"],
+        run.facts(feature_facts(config.features.kind)), levels,
+        run.facts(IngestFacts).rating_scale,
         {name: status[name] for name in (label, ITEM_OFFSET) if name in status},
     )  # fmt: skip
 
@@ -137,46 +137,43 @@ def _write_ratings(trained: Trained, run: Run) -> StageResult:
         (QUARANTINE, QUARANTINE.nothing(trained.spark)),
     ):  # fmt: skip
         tables[contract.table] = run.write(contract, frame)
+    rows = tables[RATINGS.table]
     return StageResult(
-        f"{count_of(tables[RATINGS.table], 'rating')} of a DataFrame",
+        f"{count_of(rows, 'rating')} of a DataFrame",
         tables,
-        {"rows_in": tables[RATINGS.table], "quarantined_by_reason": {}, "dropped_by_reason": {},
-         "rating_scale": trained.scale_facts, "read_as": "a DataFrame"},
-    )  # fmt: skip
+        IngestFacts(
+            rows_in=rows,
+            quarantined_by_reason={},
+            rating_scale=trained.rating_scale,
+            read_as="a DataFrame",
+        ),
+    )
 
 
 def _write_blocks(trained: Trained, run: Run) -> StageResult:
     written = run.write(BLOCKS, trained.blocks, ("bucket",))
-    made = run.written(BLOCKS)
-    counted = run.write(ITEM_COUNTS, item_counts(made, run.read(ITEMS)))
-    ratings = run.read(RATINGS)
-    activity = count_activity(ratings, run.keep, "all")
-    profile = {**activity_profile(activity), **rating_profile(ratings, trained.scale_facts)}
-    return StageResult(
-        count_of(written, "user"),
-        {BLOCKS.table: written, ITEM_COUNTS.table: counted},
-        {**block_sizes(made), "filters": [], "filters_settled": True, "profile": profile},
-    )
+    counted, facts = count_written_blocks(run, rating_times(run.read(RATINGS)))
+    tables = {BLOCKS.table: written, ITEM_COUNTS.table: counted}
+    return StageResult(count_of(written, "user"), tables, facts)
 
 
 def _write_features(trained: Trained, run: Run) -> StageResult:
     tables = {name: run.write(TABLES[name], table) for name, table in trained.tables.items()}
-    files = trained.job.files
-    for file in files.all():
+    for file in trained.features.files.all():
         draft = run.draft_path(f"{FEATURE_FILES}/{file.name}")
         run.files.upload(Path(place_of_files()) / file.name, draft)
-    facts = {**trained.features, **file_facts(files, trained.features["squared_radius"])}
-    return StageResult(f"{count_of(tables[ITEM_FEATURES.table], 'item')}", tables, facts)
+    return StageResult(f"{count_of(tables[ITEM_FEATURES.table], 'item')}", tables, trained.features)
 
 
 def _write_models(trained: Trained, run: Run) -> StageResult:
     rows = run.write(MODELS, trained.models)
     folder = run.draft_path(MODELS.table)
     files = [file.path.removeprefix(f"{folder}/") for file in run.files.below(folder)]
-    wave: dict[str, Any] = {"buckets": list(range(trained.buckets)), "files": sorted(files)}
-    return StageResult(
-        f"{count_of(rows, 'model')}",
-        {MODELS.table: rows},
-        {"status": trained.status, "failed_users": {}, "waves": [wave],
-         "job": job_facts(trained.job)},
-    )  # fmt: skip
+    failed = failed_users(trained.status)
+    facts = TrainFacts(
+        status=trained.status,
+        failed_users=failure_examples(run.written(MODELS)) if failed else {},
+        waves=(WaveFacts(tuple(range(trained.buckets)), tuple(sorted(files))),),
+        job=job_facts(trained.job),
+    )
+    return StageResult(f"{count_of(rows, 'model')}", {MODELS.table: rows}, facts)

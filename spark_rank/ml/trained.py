@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.rating_scale import Level
 from spark_rank.features.files import ItemFeatures, open_distributed
-from spark_rank.frames.item_counts import item_counts
+from spark_rank.frames.block_counts import counted, item_counts
+from spark_rank.records.data import RatingScale
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.models import Status
 from spark_rank.stages.training import scale_of
+from spark_rank.users.candidates import ListRules, item_facts
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.predicting import PairJob, as_bytes, newcomer_model
 from spark_rank.users.rank_scale import RankScale
@@ -32,7 +34,7 @@ class Trained:
 
     `models` has the learner's rows and, beside them, those of the item offset; `tables` are
     `item_features` and what else there is of reviewers, `features` facts about them. `levels` and
-    `scale_facts` describe the scale of the ratings.
+    `rating_scale` describe the scale of the ratings.
     """
 
     spark: SparkSession
@@ -43,10 +45,10 @@ class Trained:
     blocks: DataFrame
     models: DataFrame
     tables: dict[str, DataFrame]
-    features: dict[str, Any]
+    features: FeatureFacts
     levels: list[Level]
-    scale_facts: dict[str, Any]
-    status: dict[str, dict[str, int]]
+    rating_scale: RatingScale
+    status: Status
     # whose tables these are partly made of: they have to stay as long as these
     base: Trained | None = None
 
@@ -63,7 +65,7 @@ class Trained:
     @property
     def limits(self) -> tuple[float, float]:
         """Return the least and the greatest rating."""
-        return self.scale_facts["low"], self.scale_facts["high"]
+        return self.rating_scale.low, self.rating_scale.high
 
     @property
     def buckets(self) -> int:
@@ -82,7 +84,7 @@ class Trained:
     @cached_property
     def counts(self) -> pa.Table:
         """Return ``item_id, item, n_train, n`` of every item that somebody has rated."""
-        return item_counts(self.blocks, self.items).toArrow()
+        return item_counts(counted(self.blocks, self.rating_scale), self.items).toArrow()
 
     @cached_property
     def pair_job(self) -> PairJob:
@@ -104,16 +106,11 @@ class Trained:
         known = scores[self.counts.column("item").to_numpy()]
         return total / _FIXED_POINT / count - float(known @ n_train) / count
 
-    def facts_of_items(self) -> pa.RecordBatch:
-        """Return ``title, n_ratings, candidate`` of every item, in the order of their numbers."""
-        ids = self.opened.item_ids
-        places = pc.index_in(ids, value_set=self.counts.column("item_id").combine_chunks())
-        n_ratings = self.counts.column("n_train").combine_chunks().take(places)
-        return pa.RecordBatch.from_pydict({
-            "title": pa.nulls(len(ids), pa.string()),
-            "n_ratings": n_ratings.fill_null(0).cast(pa.int32()),
-            "candidate": places.is_valid(),
-        })  # fmt: skip
+    @cached_property
+    def item_facts(self) -> pa.Table:
+        """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
+        items = self.items.select("item", "item_id").toArrow()
+        return item_facts(items, self.counts, None, ListRules(min_ratings=0, counted_only=True))
 
 
 def _added(total: Column, rating: Column) -> Column:

@@ -60,19 +60,20 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     as_given = config.input.duplicates == "mean"
     rated = rows if as_given else blocks.select(F.explode("ratings").alias("rating"))
     stored = rated.select(F.col("rating").cast("float").alias("rating"))
-    levels, scale_facts = find_scale(stored, config.input.cuts, known_scale(config.input))
-    blocks.count()  # from here on nothing reads the input again
-    caches.drop(rows)
-    if scale_facts["low"] is None:
+    levels, found = find_scale(stored, config.input.cuts, known_scale(config.input))
+    users_left = blocks.count()
+    caches.drop(rows)  # from here on nothing reads the input again
+    if users_left == 0:
         raise InputDataError(
             f"each of the {count_of(count, 'rating')} is given more than once, and duplicates "
             f"{config.input.duplicates!r} lets none of them count"
         )
-    middle = (scale_facts["low"] + scale_facts["high"]) / 2.0
+    middle = (found.low + found.high) / 2.0
     made = _features(config, blocks, items, middle)
     panel = _panel(config, made)
     scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
-    job = job_on(_distributed(blocks, made), config.train, specs_of(config.train), panel, scale)
+    files = _distributed(blocks, made)
+    job = job_on(files, config.train, specs_of(config.train), panel, scale)
     job = replace(job, specs=tuple(_decided(config, blocks, items, job)))
     models = _learned(blocks, job, caches)
     status = status_counts(models)
@@ -80,7 +81,7 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     return Trained(
         blocks.sparkSession, config, job, users, items, blocks, models,
         feature_tables(blocks.sparkSession, made),
-        {"squared_radius": made.squared_radius, **made.facts}, levels, scale_facts, status,
+        made.facts(files), levels, found, status,
     )  # fmt: skip
 
 

@@ -1,153 +1,81 @@
-"""What memory every stage takes: of a Python worker, of the driver's Python, of the JVMs' heaps."""
+"""What memory a stage takes: of a Python worker, of the driver's Python, of a JVM's heap.
+
+Bytes, by ``benchmarks/plan_memory.py`` and what ``benchmarks/plan.py`` sees.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from spark_rank.config import Config
-from spark_rank.planning.rates import rate
-from spark_rank.planning.sizes import Sizes, training_share
-from spark_rank.planning.work import (
-    is_kernel,
-    labels,
-    moments,
-    refit_config,
-    sampled,
-    scoring,
-    width,
-)
+from spark_rank.learners.costs import kernel_of
+from spark_rank.planning.sizes import Sizes
+from spark_rank.planning.times import labels, makes_factors, sampled
 
-_FLOAT, _DOUBLE = 4, 8
-# rows of one user's scores that are held at once, and of one batch
-_SCORED_ROWS, _BATCH = 2**13, 1000
-# bytes of a rating in a file of blocks, and of what a model has beside its numbers; a member's
-# numbers beside its weights on features
-_STORED, _ROW, _RULE = 2.2, 200.0, 5
+GIGA = 10**9
+# a Python process with its libraries and a batch, one that merges ratings; a JVM beside its heap
+_PYTHON, _MERGING, JVM = 0.5e9, 0.62e9, 0.5e9
+# a JVM's heap whatever its tasks, of a task, of a rating; a task puts on disk what is beyond
+DRIVER_HEAP, _HEAP, _TASK, _RATING, _TASK_MOST = 1e9, 0.5e9, 0.1e9, 100.0, 0.65e9
+# of a rating and feature; a squared rating with a kernel; a user and learner of evaluate
+_GATHERED, _KERNEL, _STATISTICS = 32.0, 32.0, 110.0
+# of factors: a rating, a user's and an item's second moment
+_SAMPLED, _USER_MOMENT, _ITEM_MOMENT = 90.0, 8.0, 20.0
+# a rating in a file of blocks; a model beside its numbers; an item's title and id
+_STORED, _ROW, _NAME = 2.2, 200.0, 200.0
+_AT_ONCE = 1000  # models of a batch
+BY_BUCKET = ("train", "rank", "refit", "recommend")
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Bytes of one Python worker and of the driver's Python."""
+class Demand:
+    """What a stage needs: of a Python worker, of the driver's Python, of the heap of a JVM."""
 
+    stage: str
+    tasks: int
     worker: float
     driver: float
+    heap: float
 
 
-def stage_memory(stage: str, config: Config, sizes: Sizes) -> Memory:
-    """Return what a stage takes at most."""
-    worker = _WORKERS.get(stage)
-    driver = _DRIVERS.get(stage)
-    base = rate("worker")
-    return Memory(
-        base if worker is None else worker(config, sizes),
-        base if driver is None else base + driver(config, sizes),
-    )
+def demand(stage: str, config: Config, sizes: Sizes, tasks: int, cores: int) -> Demand:
+    """Return what a stage needs of a JVM that runs so many tasks at a time, of all `cores`."""
+    most = config.prepare.buckets if stage in BY_BUCKET else tasks
+    held = min(_TASK_MOST, sizes.ratings / max(cores, 1) * _RATING)
+    heap = _HEAP + min(tasks, most) * (_TASK + held)
+    return Demand(stage, most, _worker(stage, config, sizes), _driver(stage, config, sizes), heap)
 
 
-def heap(tasks: int, ratings: float, cores: int) -> float:
-    """Return the heap of a JVM that works on so many of a run's tasks at a time.
-
-    Spark puts on disk what it has no room for: a task takes no more than there is of the data.
-    """
-    held = min(rate("heap task"), ratings / max(cores, 1) * rate("heap rating"))
-    return rate("heap") + tasks * (rate("heap idle") + held)
-
-
-def _merging(config: Config, sizes: Sizes) -> float:
-    return rate("worker ingest")
+def _worker(stage: str, config: Config, sizes: Sizes) -> float:
+    mapped = 4.0 * sizes.items * config.features.width
+    if stage in ("ingest", "prepare"):
+        return _MERGING
+    if stage in ("tune", "train", "ensemble", "refit"):
+        return _PYTHON + mapped + _learning(config, sizes)
+    if stage == "evaluate":
+        return _PYTHON + sizes.users * labels(config) * _STATISTICS
+    if stage in ("rank", "recommend"):
+        held = 4.0 * (config.features.width if stage == "recommend" else sizes.mean)
+        # models of a bucket come in pieces, and are put together
+        bucket = sizes.ratings * _STORED + 2.0 * sizes.users * (_ROW + held)
+        return _PYTHON + 2.0 * mapped + bucket / config.prepare.buckets
+    return _PYTHON
 
 
 def _learning(config: Config, sizes: Sizes) -> float:
-    heaviest = sizes.heaviest
-    if config.train.targets_max is not None:
-        heaviest = min(heaviest, config.train.targets_max)
-    m = heaviest * training_share(config.prepare, sizes)
-    bytes_ = rate("worker") + _mapped(config, sizes) + heaviest * width(config) * rate("gathered")
-    weights = _BATCH * width(config) * _DOUBLE * labels(config)
-    kernels = [entry.learner for entry in config.train.learners if is_kernel(entry)]
-    each = [rate("kernel mprank" if name == "mprank" else "kernel") for name in kernels]
-    squared = min(m, config.train.max_kernel_ratings) ** 2
-    return bytes_ + weights + max(each, default=0.0) * squared
+    """Return what the heaviest user takes, all of whose ratings `refit` learns from."""
+    settings, width = config.train, config.features.width
+    heaviest = min(sizes.heaviest, settings.targets_max or sizes.heaviest)
+    weights = _AT_ONCE * width * 8.0 * labels(config)
+    kernel = any(kernel_of(entry) != "linear" for entry in settings.learners)
+    matrix = kernel * _KERNEL * min(heaviest, settings.max_kernel_ratings) ** 2
+    return heaviest * width * _GATHERED + weights + matrix
 
 
-def _mapped(config: Config, sizes: Sizes) -> float:
-    """Return the bytes of the feature files, which workers of a node share."""
-    return sizes.items * width(config) * _FLOAT
-
-
-def _describing(config: Config, sizes: Sizes) -> float:
-    return rate("worker") + sizes.users * labels(config) * rate("statistics")
-
-
-def _listing(config: Config, sizes: Sizes) -> float:
-    # the features as they are mapped, and the candidates' in the order of their ids
-    shared = 2.0 * _mapped(config, sizes)
-    alone = _SCORED_ROWS * width(config) * _DOUBLE if is_kernel(scoring(config)) else 0.0
-    return rate("worker") + shared + alone + _held(config, sizes, width(config) * _FLOAT)
-
-
-def _ranking(config: Config, sizes: Sizes) -> float:
-    """Return what a task that orders the held-out items of a bucket's users takes."""
-    settings = config.rank
-    held_out = sizes.ratings * (1.0 - training_share(config.prepare, sizes)) / sizes.users
-    learners = len(settings.learners) or (
-        len(config.train.learners) if settings.preference == "votes" else 1
-    )
-    model = learners * held_out * _FLOAT
-    if settings.preference == "members":
-        members = max((entry.n_members for entry in config.ensemble.learners), default=0)
-        model += members * (width(config) + _RULE) * _FLOAT
-    return rate("worker") + _held(config, sizes, model)
-
-
-def _held(config: Config, sizes: Sizes, model: float) -> float:
-    """Return the bytes of a bucket: its blocks as they are stored, its models of so many each.
-
-    Models come in pieces, and are put together.
-    """
-    each = sizes.ratings * _STORED + 2.0 * sizes.users * (_ROW + model)
-    return each / config.prepare.buckets
-
-
-def _generating(config: Config, sizes: Sizes) -> float:
-    return rate("worker") + sizes.items * 12 * _DOUBLE
-
-
-def _making_features(config: Config, sizes: Sizes) -> float:
-    """Return what the driver's Python holds to make the features."""
-    cells = sizes.items * width(config)
-    if config.features.kind != "factors" or config.features.kept_from is not None:
-        return 2.0 * cells * _DOUBLE
-    ratings, users = sampled(config, sizes)
-    held = ratings * rate("sampled rating") + users * moments(config) * rate("user moment")
-    return held + sizes.items * moments(config) * rate("item moment")
-
-
-def _learning_again(config: Config, sizes: Sizes) -> float:
-    return _learning(refit_config(config), sizes)
-
-
-def _making_features_again(config: Config, sizes: Sizes) -> float:
-    return _making_features(refit_config(config), sizes)
-
-
-def _tuning(config: Config, sizes: Sizes) -> float:
-    """Return what a second factor model takes; other kinds of features make a new offset only."""
-    if config.features.kind != "factors" or not any(e.grid for e in config.train.learners):
-        return 0.0
-    return _making_features(config, sizes)
-
-
-def _naming_items(config: Config, sizes: Sizes) -> float:
-    return sizes.items * 200.0
-
-
-_WORKERS = {
-    "synthesize": _generating, "ingest": _merging, "prepare": _merging, "tune": _learning,
-    "train": _learning, "ensemble": _learning, "evaluate": _describing, "rank": _ranking,
-    "refit": _learning_again, "recommend": _listing,
-}  # fmt: skip
-_DRIVERS = {
-    "features": _making_features, "tune": _tuning, "refit": _making_features_again,
-    "recommend": _naming_items,
-}  # fmt: skip
+def _driver(stage: str, config: Config, sizes: Sizes) -> float:
+    if makes_factors(stage, config):
+        ratings, users, moments = sampled(config, sizes)
+        held = users * _USER_MOMENT + sizes.items * _ITEM_MOMENT
+        return _PYTHON + ratings * _SAMPLED + moments * held
+    made = 16.0 * sizes.items * config.features.width if stage in ("features", "refit") else 0.0
+    return _PYTHON + made + (sizes.items * _NAME if stage == "recommend" else 0.0)

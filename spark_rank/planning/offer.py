@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 PYTHON_LIMIT = "spark.executor.pyspark.memory"
@@ -14,6 +16,10 @@ Kind = Literal["local", "standalone", "yarn", "kubernetes"]
 _UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 _SIZE = re.compile(r"\s*(\d+)\s*(b|[kmgtp]b?|)\s*", re.IGNORECASE)
 _OVERHEAD_SHARE, _KUBERNETES_SHARE, _LEAST_OVERHEAD = 0.1, 0.4, 384 * 2**20
+# where Linux says what a container may take, in its two ways of counting
+_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+)  # fmt: skip
 # what `offered` reads
 SETTINGS = (
     "spark.master", "spark.submit.deployMode", "spark.driver.memory", "spark.executor.memory",
@@ -45,6 +51,18 @@ class Offer:
     heap: float | None
     beside: float | None
     machine: Machine
+
+
+def this_machine() -> Machine:
+    """Return this machine's cores and its memory, or what a container may take of it."""
+    sizes = [float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))]
+    for path in _LIMITS:
+        try:
+            text = path.read_text().strip()
+        except OSError:  # no container, or another way of counting
+            continue
+        sizes += [float(text)] if text.isdigit() else []
+    return Machine(len(os.sched_getaffinity(0)), min(sizes))
 
 
 def size_of(text: str | None) -> float | None:

@@ -6,9 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from spark_rank.planning.memory import GIGA
 from spark_rank.planning.plan import Plan
-from spark_rank.planning.rates import GIGA, UNCERTAINTY
+from spark_rank.planning.times import Range
 from spark_rank.wording import count_of
+
+_NOTE = (
+    "Usual costs are those of one server: by them a stage takes half to twice the estimate, with "
+    "kernels or grids a quarter to four times. After a run of this store it is two thirds to one "
+    "and a half. Networks, slow disks and what filters drop are not known."
+)
 
 
 def as_text(plan: Plan) -> str:
@@ -21,30 +28,32 @@ def as_text(plan: Plan) -> str:
         f"({plan.sizes.source}); {cores}, {cut}",
         "",
     ]
-    rows = [("stage", "tasks", "time", "Python worker", "driver's Python", "rates of")]
+    rows = [("stage", "time", "Python worker", "driver's Python", "reckoned from")]
     rows += [
-        (stage.stage, f"{stage.tasks:,}", duration(stage.seconds), _gb(stage.worker_bytes),
-         _gb(stage.driver_bytes), stage.rate)
+        (stage.need.stage, span(stage.time), _gb(stage.need.worker), _gb(stage.need.driver),
+         stage.reckoned_from)
         for stage in plan.stages
     ]  # fmt: skip
-    rows.append(("all", "", duration(plan.seconds), "", "", ""))
+    rows.append(("all", span(plan.time), "", "", ""))
     settings = [(f"{advice.setting}: {advice.value}", advice.why) for advice in plan.settings]
-    lines = [*head, *_table(rows), "", *_table(settings), "", *plan.notes]
+    lines = [*head, *_table(rows), "", *_table(settings), "", _NOTE]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as plain values; seconds are the middle of the uncertainty."""
+    """Return the plan as plain values: bytes, and seconds."""
     tree = dataclasses.asdict(plan)
-    del tree["sizes"]["groups"]
-    return {**tree, "seconds": plan.seconds, "uncertainty": UNCERTAINTY}
+    for stage, planned in zip(tree["stages"], plan.stages, strict=True):
+        stage["time"] = planned.time._asdict()
+    return {**tree, "time": plan.time._asdict()}
 
 
-def duration(seconds: float) -> str:
-    """Return a time in the unit that people would use."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+def span(time: Range) -> str:
+    """Return a range in the unit that people would use."""
+    units = {3600: "h", 60: "min", 1: "s"}
+    size = next(size for size in units if time.high >= 2 * size or size == 1)
+    digits = 1 if size == 3600 else 0
+    return f"{time.low / size:.{digits}f} to {time.high / size:.{digits}f} {units[size]}"
 
 
 def _gb(size: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 FloatArray = NDArray[np.float64]
 Sample = tuple[FloatArray, ...]  # values, or numerators and denominators
@@ -83,5 +83,5 @@ def _interval(
         return None
     ratio = float(values.mean() / below.mean())
     spread = (values - ratio * below).std(ddof=1) / (below.mean() * np.sqrt(len(values)))
-    reach = float(student.ppf(0.5 + _CONFIDENCE / 2.0, len(values) - 1) * spread)
+    reach = float(stdtrit(len(values) - 1, 0.5 + _CONFIDENCE / 2.0) * spread)
     return ratio, ratio - reach, ratio + reach

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from spark_rank.report.plots import COLOURS, INK, dress, logarithmic, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, logarithmic, new_figure, plain, to_svg
 
 _STYLES = ("-", "--", "-.", ":")
 
@@ -39,7 +38,7 @@ def bands_svg(
     y_limits: tuple[float, float] | None = None,
 ) -> str:
     """Return the curves; lines differ in their dashes too, for those who see no colours."""
-    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    figure = new_figure(7.2, 3.8)
     axes = figure.add_subplot()
     for place, band in enumerate(bands):
         colour = COLOURS[band.position % len(COLOURS)]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure
-
 from spark_rank.report.learner_order import in_order
 from spark_rank.report.numbers import shown
 from spark_rank.report.page import Cell, Plot, Section, Table
-from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, new_figure, plain, to_svg
 
 _MARKERS = "osD^vP"
 _LEAST_MARK, _LARGEST_MARK = 6.0, 260.0  # areas, in square points
@@ -58,7 +56,7 @@ def calibration_section(points: Sequence[CalibrationPoint]) -> Section:
 
 
 def _drawn(by_learner: dict[str, list[CalibrationPoint]]) -> str:
-    figure = Figure(figsize=(5.2, 4.8), layout="constrained")
+    figure = new_figure(5.2, 4.8)
     axes = figure.add_subplot()
     everything = [point for own in by_learner.values() for point in own]
     values = [value for point in everything for value in (point.predicted, point.rating)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from spark_rank.learners import BASELINES
 from spark_rank.metrics.meaning import FEWEST_USERS, Evidence, enough_users
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.report.learner_order import configured_order
 
 _MAIN = ("msd", "m1d", "misranking")
@@ -15,10 +16,9 @@ _NOTE = "in brackets: the number of users that the mean is over"
 _FEW = f"fewer than {FEWEST_USERS} users: the differences between these means may be chance"
 
 
-def accuracy_lines(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def accuracy_lines(facts: EvaluateFacts, records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the means of the main metrics, learner by learner, and what became of the users."""
-    facts = records["evaluate"]["facts"]
-    found = Evidence.of_facts(facts, BASELINES)
+    found = Evidence(facts.means, facts.users, facts.status, BASELINES)
     ordered = configured_order(found.means, records)
     lines = _aligned([_HEADER, *[_cells(found, learner) for learner in ordered]])
     known = [

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
 from numpy.typing import NDArray
 
 from spark_rank.experiments.prank_ellipses import HALF_WIDTH, N_RANKS, POINT_METRICS, REGION
 from spark_rank.report.page import Plot
-from spark_rank.report.plots import INK, to_svg
+from spark_rank.report.plots import INK, new_figure, to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # light to dark in even steps, so that ranks can be told apart in grey too
 COLOURS = ("#f3e9b5", "#a8d5a2", "#55b3a8", "#2f7fa8", "#3b4a8c")
@@ -32,7 +31,7 @@ def ellipses(results: Sequence[Mapping[str, Any]]) -> list[Plot]:
             regions.setdefault(row["method"], []).append(row["value"])
         elif row["metric"] in columns:
             columns[row["metric"]].append(row["value"])
-    figure = Figure(figsize=(3.2 * len(regions), 3.3), layout="constrained")
+    figure = new_figure(3.2 * len(regions), 3.3)
     for axes, (name, ranks) in zip(
         figure.subplots(1, len(regions), squeeze=False)[0], regions.items(), strict=True
     ):
@@ -54,6 +53,9 @@ def ellipses(results: Sequence[Mapping[str, Any]]) -> list[Plot]:
 
 def _draw_regions(axes: Axes, ranks: NDArray[np.float64]) -> None:
     """Draw the cells of every rank as one path: an image would be data, which no page may fetch."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
     edges = np.linspace(-HALF_WIDTH, HALF_WIDTH, len(ranks) + 1)
     for rank, colour in enumerate(COLOURS, start=1):
         corners = _rows_of_cells(ranks == rank, edges)

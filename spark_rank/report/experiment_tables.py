@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_rank.experiments.frame import Experiment
+from spark_rank.records.results import Timing
 from spark_rank.report.bands import Band, bands_svg
 from spark_rank.report.numbers import interval, p_value, shown
 from spark_rank.report.page import Cell, Heading, Part, Plot, Table
@@ -83,14 +84,14 @@ def chosen_table(chosen: Mapping[str, Any]) -> Table:
     return Table(["method", "setting"], body)
 
 
-def timing_parts(timings: Rows) -> list[Part]:
+def timing_parts(timings: Sequence[Timing]) -> list[Part]:
     """Return times over sizes, a table and a plot per task."""
     parts: list[Part] = []
-    for task in dict.fromkeys(row["task"] for row in timings):
-        own = [row for row in timings if row["task"] == task]
-        methods = list(dict.fromkeys(row["method"] for row in own))
-        sizes = sorted({row["x"] for row in own})
-        seconds = {(row["method"], row["x"]): row["seconds"] for row in own}
+    for task in dict.fromkeys(row.task for row in timings):
+        own = [row for row in timings if row.task == task]
+        methods = list(dict.fromkeys(row.method for row in own))
+        sizes = sorted({row.x for row in own})
+        seconds = {(row.method, row.x): row.seconds for row in own}
         body = [
             [Cell(f"{size:,.0f}"), *[Cell(_duration(seconds.get((m, size)))) for m in methods]]
             for size in sizes

@@ -10,6 +10,7 @@ import yaml
 
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve, Experiment
+from spark_rank.records.results import ExperimentFacts
 from spark_rank.report.bands import Band, bands_svg
 from spark_rank.report.ellipses import ellipses
 from spark_rank.report.experiment_facts import data_table, steps_table
@@ -43,13 +44,14 @@ PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellip
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment left: the record of its stage and its tables.
+    """What an experiment left: the record of its stage with its facts, and its tables.
 
     `results` may be empty where no picture is drawn from them; `spreads` are those over test users;
     `failure` says why it left nothing.
     """
 
     record: Mapping[str, Any]
+    facts: ExperimentFacts
     results: Rows
     summary: Rows
     claims: Rows
@@ -64,7 +66,7 @@ class Outcome:
     @property
     def skipped(self) -> bool:
         """Tell whether its data was missing."""
-        return bool(self.record["facts"].get("skipped"))
+        return self.facts.skipped
 
     @property
     def nothing_because(self) -> str | None:
@@ -72,14 +74,15 @@ class Outcome:
         if self.failure is not None:
             return f"failed: {self.failure}"
         if self.skipped:
-            return f"skipped: missing {'; '.join(self.record['facts']['missing'])}"
+            return f"skipped: missing {'; '.join(self.facts.missing)}"
         return None
 
 
 def failed_outcome(experiment: str, failure: str) -> Outcome:
     """Return the outcome of an experiment that left nothing."""
-    record = {"settings": {"name": experiment}, "facts": {"units": 0, "data": {}, "missing": []}}
-    return Outcome(record, [], [], [], failure=failure)
+    record = {"settings": {"name": experiment}}
+    nothing = ExperimentFacts(units=0, data={}, missing=())
+    return Outcome(record, nothing, [], [], [], failure=failure)
 
 
 def experiment_page(run_id: str, outcome: Outcome) -> str:
@@ -89,7 +92,7 @@ def experiment_page(run_id: str, outcome: Outcome) -> str:
         experiment_section(outcome),
         Section("How it was run", [
             _facts(outcome),
-            steps_table({run_id: outcome.record}),
+            steps_table({run_id: _time(outcome)}),
             Preformatted(_settings(outcome)),
         ]),
     ])  # fmt: skip
@@ -130,12 +133,12 @@ def experiment_section(outcome: Outcome) -> Section:
 
 def _data(outcome: Outcome) -> list[Part]:
     """Return what was read, and what was missing."""
-    facts = outcome.record["facts"]
-    parts: list[Part] = [f"Missing data: {missing}." for missing in facts["missing"]]
-    if facts.get("profiles"):
-        parts.append(data_table(facts["profiles"]))
-    elif facts["data"]:
-        parts.append(f"Data: {', '.join(sorted(set(facts['data'].values())))}.")
+    facts = outcome.facts
+    parts: list[Part] = [f"Missing data: {missing}." for missing in facts.missing]
+    if facts.profiles:
+        parts.append(data_table(facts.profiles))
+    elif facts.data:
+        parts.append(f"Data: {', '.join(sorted(set(facts.data.values())))}.")
     return parts
 
 
@@ -157,10 +160,9 @@ def _findings(outcome: Outcome) -> list[Part]:
 
 def _choices(outcome: Outcome) -> list[Part]:
     """Return what was timed, and what was chosen by the pilot."""
-    facts = outcome.record["facts"]
-    parts = timing_parts(facts.get("timings", ()))
-    if facts.get("chosen"):
-        parts += [Heading("Chosen on other users"), chosen_table(facts["chosen"])]
+    parts = timing_parts(outcome.facts.timings)
+    if outcome.facts.chosen:
+        parts += [Heading("Chosen on other users"), chosen_table(outcome.facts.chosen)]
     return parts
 
 
@@ -179,7 +181,7 @@ def _overview(outcome: Outcome) -> list[Cell]:
     good, published = _reached(outcome)
     return [
         Cell(experiment.source, left=True),
-        Cell(f"{outcome.record['facts']['units']:,}"),
+        Cell(f"{outcome.facts.units:,}"),
         Cell(f"{good} of {published}" if published else "–"),
         Cell(_held(outcome) or "–"),
     ]
@@ -274,7 +276,7 @@ def _band(rows: Rows, part: str, method: str, position: int) -> Band | None:
 def _facts(outcome: Outcome) -> str:
     record = outcome.record
     return (
-        f"{count_of(record['facts']['units'], 'unit')} of work in {record['seconds']:.1f} s on "
+        f"{count_of(outcome.facts.units, 'unit')} of work in {record['seconds']:.1f} s on "
         f"{count_of(int(record['spark']['parallelism']), 'core')}, seed {record['seed']}."
     )
 
@@ -287,7 +289,7 @@ def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
     body = [
         [
             Cell(run_id),
-            Cell(f"{outcome.record['facts']['units']:,}"),
+            Cell(f"{outcome.facts.units:,}"),
             Cell(f"{outcome.record['seconds']:.1f}"),
             Cell(outcome.record["spark"]["parallelism"]),
             Cell(str(outcome.record["seed"])),
@@ -296,8 +298,12 @@ def _how_they_were_run(outcomes: Mapping[str, Outcome]) -> Section:
         for run_id, outcome in outcomes.items()
     ]
     header = ["experiment", "units of work", "seconds", "cores", "seed", "started"]
-    records = {run_id: outcome.record for run_id, outcome in outcomes.items()}
-    return Section("How they were run", [Table(header, body), steps_table(records)])
+    times = {run_id: _time(outcome) for run_id, outcome in outcomes.items()}
+    return Section("How they were run", [Table(header, body), steps_table(times)])
+
+
+def _time(outcome: Outcome) -> tuple[float, Mapping[str, float]]:
+    return outcome.record["seconds"], outcome.facts.seconds_by_step
 
 
 def _versions(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

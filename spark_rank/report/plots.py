@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import matplotlib
-
-matplotlib.use("svg")
-
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from typing import TYPE_CHECKING
 
 from spark_rank.report.numbers import shown
+
+if TYPE_CHECKING:  # it takes half a second to import, for which who draws nothing need not wait
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 # one grey for text and lines that has contrast on white and on near-black
 INK = "#7a7f87"
@@ -55,9 +52,19 @@ class Curve:
     y: Sequence[float]
 
 
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of so many inches."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
 def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) -> str:
     """Return curves between 0 and 1 on a square, with the diagonal."""
-    figure = Figure(figsize=(5.2, 4.6), layout="constrained")
+    figure = new_figure(5.2, 4.6)
     axes = figure.add_subplot()
     axes.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.7, alpha=0.6)
     styles = iter(_BASELINE_STYLES)
@@ -78,7 +85,7 @@ def curves_svg(title: str, x_axis: str, y_axis: str, curves: Sequence[Curve]) ->
 
 def histogram_svg(title: str, axis: str, histograms: Sequence[Histogram]) -> str:
     """Return the distributions over users of one metric, as steps with the means marked."""
-    figure = Figure(figsize=(7.2, 3.3), layout="constrained")
+    figure = new_figure(7.2, 3.3)
     axes = figure.add_subplot()
     styles = iter(_BASELINE_STYLES)
     for histogram in histograms:
@@ -120,6 +127,8 @@ def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[floa
 def logarithmic(axis: Axis, limits: tuple[float, float]) -> None:
     """Make an axis that has its scale already logarithmic in its labels: 300 and not 3 × 10²."""
     few = limits[1] / limits[0] < _FEW_DECADES
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axis.set_minor_formatter(NullFormatter())
@@ -139,6 +148,8 @@ def to_svg(figure: Figure) -> str:
     """Return the figure as an SVG element."""
     buffer = io.StringIO()
     # a fixed salt and no date: the same run draws the same bytes
+    import matplotlib
+
     with matplotlib.rc_context({"svg.hashsalt": "spark_rank", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spark_rank.records.results import AggregateFacts, RankFacts
 from spark_rank.report.page import Cell, Section, Table
 from spark_rank.wording import count_of
 
@@ -14,7 +15,7 @@ _SHOWN_ITEMS = 25
 _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
-def order_section(order: Rows, facts: Mapping[str, Any]) -> Section:
+def order_section(order: Rows, facts: AggregateFacts) -> Section:
     """Return the beginning of the aggregated order beside that by mean rating."""
     rows = sorted(order, key=lambda row: int(row["position"]))[:_SHOWN_ITEMS]
     body = [
@@ -28,22 +29,22 @@ def order_section(order: Rows, facts: Mapping[str, Any]) -> Section:
         for row in rows
     ]
     words = (
-        f"The order of the {len(order)} most rated items by {facts['method']} contradicts "
-        f"{100 * (facts['misranked'] or 0.0):.2f} % of all pairwise opinions "
-        f"({facts['score']:,.0f}); no order contradicts fewer than {facts['proven_bound']:,.0f}, "
-        f"the order by mean rating {facts['mean_rating_score']:,.0f}."
+        f"The order of the {len(order)} most rated items by {facts.method} contradicts "
+        f"{100 * (facts.misranked or 0.0):.2f} % of all pairwise opinions "
+        f"({facts.score:,.0f}); no order contradicts fewer than {facts.proven_bound:,.0f}, "
+        f"the order by mean rating {facts.mean_rating_score:,.0f}."
     )
     header = ["place", "item", "ratings", "mean rating", "place by mean"]
     return Section("The order that users agree on", [words, Table(header, body)])
 
 
-def rankings_section(record: Mapping[str, Any]) -> Section:
+def rankings_section(record: Mapping[str, Any], facts: RankFacts) -> Section:
     """Return how the users' rankings were made."""
-    facts, settings = record["facts"], record["settings"]
+    settings = record["settings"]
     words = (
         f"The held-out items of {count_of(record['tables']['rankings'], 'user')} were ordered by "
-        f"{settings['method']} on {settings['preference']} of {', '.join(facts['learners'])}: "
-        f"{count_of(facts['calls'], 'question')} for {count_of(facts['items'], 'item')}."
+        f"{settings['method']} on {settings['preference']} of {', '.join(facts.learners)}: "
+        f"{count_of(facts.calls, 'question')} for {count_of(facts.items, 'item')}."
     )
     return Section("Rankings by preference", [words])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spark_rank.records.results import RecommendFacts
 from spark_rank.report.page import Cell, Section, Table
 from spark_rank.wording import count_of
 
@@ -17,15 +18,15 @@ _TITLE = "Unseen items for a few users"
 _HEADER = ["user", "list", "place", "item", "score", "rating predicted", "source"]
 
 
-def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
+def recommendations_section(sample: Rows, facts: RecommendFacts) -> Section:
     """Return how many lists there are, what they come from, and the beginnings of a few."""
-    if not facts["users"]:
+    if not facts.users:
         return Section(_TITLE, ["No user has an item that is unseen and may be in a list."])
     words = (
-        f"Lists for {count_of(facts['users'], 'user')} by {facts['learner']}, learned from "
-        f"{_learned_from(facts)}, of {count_of(facts['candidates'], 'item')} that may be in one. "
+        f"Lists for {count_of(facts.users, 'user')} by {facts.learner}, learned from "
+        f"{_learned_from(facts)}, of {count_of(facts.candidates, 'item')} that may be in one. "
         "Places by where their scores come from: "
-        + ", ".join(f"{count:,} {source}" for source, count in facts["places"].items())
+        + ", ".join(f"{count:,} {source}" for source, count in facts.places.items())
         + "."
     )
     rows = [row for row in sample if row["position"] <= _SHOWN_PLACES]
@@ -34,8 +35,8 @@ def recommendations_section(sample: Rows, facts: Mapping[str, Any]) -> Section:
     return Section(_TITLE, [words, table])
 
 
-def _learned_from(facts: Mapping[str, Any]) -> str:
-    return "all ratings" if facts.get("all_ratings") else "the training part of the ratings"
+def _learned_from(facts: RecommendFacts) -> str:
+    return "all ratings" if facts.all_ratings else "the training part of the ratings"
 
 
 def _cells(row: Mapping[str, Any]) -> list[Cell]:

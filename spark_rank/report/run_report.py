@@ -9,6 +9,10 @@ from typing import Any
 import yaml
 
 from spark_rank.metrics.meaning import Evidence
+from spark_rank.records.data import IngestFacts, PrepareFacts
+from spark_rank.records.facts import AnyFacts, read_facts
+from spark_rank.records.models import Status, TuneFacts
+from spark_rank.records.results import AggregateFacts, EvaluateFacts, RankFacts, RecommendFacts
 from spark_rank.report import (
     accuracy,
     calibration,
@@ -44,8 +48,8 @@ class RunReport:
 
     def html(self) -> str:
         """Return the document."""
-        evaluated = self.records["evaluate"]
-        status, top_n = evaluated["facts"]["status"], evaluated["settings"]["top_n"]
+        evaluated = self._facts(EvaluateFacts)
+        status, top_n = evaluated.status, self.records["evaluate"]["settings"]["top_n"]
         summary = self._in_order("summary")
         found = accuracy.evidence(summary, status)
         comparison = self.tables["comparison"]
@@ -56,14 +60,16 @@ class RunReport:
             accuracy.groups_section(summary, status),
             accuracy.distribution_section(self.histograms),
             calibration.calibration_section(self._telling_points(found)),
-            accuracy.other_metrics_section(
-                summary, status, top_n, evaluated["facts"]["relevant_from"]
-            ),
+            accuracy.other_metrics_section(summary, status, top_n, evaluated.relevant_from),
             accuracy.roc_section(self.tables["roc"], found),
             accuracy.bounds_section(self._in_order("bounds")),
             *self._optional_sections(),
-            Section("What became of the users", [self._status_table()]),
-            data_profile.data_section(self.records["ingest"], self.records["prepare"]),
+            Section("What became of the users", [self._status_table(status)]),
+            data_profile.data_section(
+                self.records["ingest"]["tables"]["ratings"],
+                self._facts(IngestFacts),
+                self._facts(PrepareFacts),
+            ),
             stages_section(self.records),
             Section("Settings and versions", [Preformatted(self._settings())]),
         ]
@@ -73,6 +79,9 @@ class RunReport:
             sections,
             headline.headline(found, comparison),
         )
+
+    def _facts(self, kind: type[AnyFacts]) -> AnyFacts:
+        return read_facts(kind, self.records[kind.stage], self.run_id)
 
     def _in_order(self, table: str) -> Rows:
         """Return a table's rows with the learners in the order of the report."""
@@ -89,14 +98,13 @@ class RunReport:
     def _lists(self) -> list[Section]:
         if "recommendations" not in self.tables:
             return []
-        facts, sample = self.records["recommend"]["facts"], self.tables["recommendations"]
+        sample, facts = self.tables["recommendations"], self._facts(RecommendFacts)
         return [recommendations.recommendations_section(sample, facts)]
 
     def _optional_sections(self) -> list[Section]:
         sections = []
         if "tuning" in self.tables:
-            facts = self.records["tune"]["facts"]
-            tuned = self.records["evaluate"]["facts"].get("tuned", {})
+            facts, tuned = self._facts(TuneFacts), self._facts(EvaluateFacts).tuned
             sections.append(tuning.tuning_section(self.tables["tuning"], facts, tuned))
         if "ensemble_curve" in self.tables:
             sections.append(
@@ -108,16 +116,16 @@ class RunReport:
                 )
             )
         if "rank" in self.records:
-            sections.append(preference.rankings_section(self.records["rank"]))
+            asked = self._facts(RankFacts)
+            sections.append(preference.rankings_section(self.records["rank"], asked))
         if "aggregate" in self.tables:
-            facts = self.records["aggregate"]["facts"]
-            sections.append(preference.order_section(self.tables["aggregate"], facts))
+            order = self.tables["aggregate"]
+            sections.append(preference.order_section(order, self._facts(AggregateFacts)))
         if "theorems" in self.tables:
             sections.append(preference.theorems_section(self.tables["theorems"]))
         return sections
 
-    def _status_table(self) -> Table:
-        counts = self.records["evaluate"]["facts"]["status"]
+    def _status_table(self, counts: Status) -> Table:
         body = [
             [Cell(learner), Cell(status, left=True), Cell(f"{count:,}")]
             for learner in configured_order(counts, self.records)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from spark_rank.report.numbers import shown
 from spark_rank.report.page import Plot
-from spark_rank.report.plots import COLOURS, INK, dress, logarithmic, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, logarithmic, new_figure, plain, to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXIS = "5 to 95 % of users; bar: 25 to 75 %; stroke: median; diamond: mean"
@@ -43,7 +44,7 @@ def spread_plot(metric: str, spreads: Sequence[Spread]) -> Plot:
     # a gap between parts
     places = [number + parts.index(one.part) for number, one in enumerate(spreads)]
     height = max(_LEAST, _MARGIN + _ROW * (places[-1] + 1))
-    figure = Figure(figsize=(7.2, height), layout="constrained")
+    figure = new_figure(7.2, height)
     axes = figure.add_subplot()
     for place, one in zip(places, spreads, strict=True):
         _draw(axes, place, one, COLOURS[methods.index(one.method) % len(COLOURS)])

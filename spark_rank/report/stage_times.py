@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from spark_rank.report.page import Cell, Plot, Section, Table
-from spark_rank.report.plots import COLOURS, INK, dress, plain, to_svg
+from spark_rank.report.plots import COLOURS, INK, dress, new_figure, plain, to_svg
 
 
 def stages_section(records: Mapping[str, Mapping[str, Any]]) -> Section:
@@ -36,7 +34,7 @@ def stages_section(records: Mapping[str, Mapping[str, Any]]) -> Section:
 
 
 def _bars(seconds: Mapping[str, float]) -> str:
-    figure = Figure(figsize=(7.2, 0.8 + 0.32 * len(seconds)), layout="constrained")
+    figure = new_figure(7.2, 0.8 + 0.32 * len(seconds))
     axes = figure.add_subplot()
     places = range(len(seconds))
     axes.barh(places, list(seconds.values()), color=COLOURS[0], height=0.62, label="seconds")

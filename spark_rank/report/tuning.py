@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spark_rank.records.models import PriorFacts, TuneFacts
+from spark_rank.records.results import TunedScore
 from spark_rank.report.page import Cell, Section, Table
 
-Facts = Mapping[str, Any]
-Rows = Sequence[Facts]
+Rows = Sequence[Mapping[str, Any]]
 
 _HEADER = ["learner", "hyper-parameters", "error", "standard error", "users"]
 _CHECK = ["learner", "measure", "in tuning", "on held-out ratings", "difference"]
@@ -18,10 +19,10 @@ _CHECK = ["learner", "measure", "in tuning", "on held-out ratings", "difference"
 _TOLERATED, _EVIDENCE = 0.02, 2.0
 
 
-def tuning_section(tuning: Rows, facts: Facts, tuned: Mapping[str, Facts]) -> Section:
+def tuning_section(tuning: Rows, facts: TuneFacts, tuned: Mapping[str, TunedScore]) -> Section:
     """Return every point of the grids with its error, warnings, and the errors of the chosen.
 
-    `facts` are those of the stage tune, `tuned` what evaluate found for the same users.
+    `tuned` is what evaluate found for the same users.
     """
     ordered = sorted(tuning, key=lambda row: (row["learner"], row["candidate"]))
     learners = dict.fromkeys(row["learner"] for row in ordered)
@@ -39,25 +40,25 @@ def tuning_section(tuning: Rows, facts: Facts, tuned: Mapping[str, Facts]) -> Se
         "item features and learner; those of different learners may be on different scales."
     )
     parts: list[str | Table] = [words, Table(_HEADER, body)]
-    parts += [f"Warning: {text}." for text in facts.get("edges", [])]
-    parts += _own_choices(facts.get("priors", {}))
+    parts += [f"Warning: {text}." for text in facts.edges]
+    parts += _own_choices(facts.priors)
     if tuned:
         parts.append(_check(tuned))
     return Section("Choice of hyper-parameters", parts)
 
 
-def _own_choices(priors: Mapping[str, Facts | None]) -> list[str]:
+def _own_choices(priors: Mapping[str, PriorFacts | None]) -> list[str]:
     """Say how far single users have a choice of their own."""
     return [
         f"{learner}: every user takes the marked point, for the users' own errors choose no better."
         if prior is None
-        else f"{learner}: every user starts from the errors above; with {prior['ratings']:,.0f} "
+        else f"{learner}: every user starts from the errors above; with {prior.ratings:,.0f} "
         "training ratings, half of what sets the user's own errors apart counts."
         for learner, prior in sorted(priors.items())
     ]
 
 
-def _check(tuned: Mapping[str, Facts]) -> Table:
+def _check(tuned: Mapping[str, TunedScore]) -> Table:
     """Return the error of the chosen point in tuning beside that on held-out ratings."""
     return Table(
         _CHECK,
@@ -68,13 +69,13 @@ def _check(tuned: Mapping[str, Facts]) -> Table:
     )
 
 
-def _check_cells(learner: str, found: Facts) -> list[Cell]:
-    tuning, held_out = found["tuning"], found["held_out"]
-    cells = [Cell(learner), Cell(found["measure"], left=True), Cell(_number(tuning))]
+def _check_cells(learner: str, found: TunedScore) -> list[Cell]:
+    tuning, held_out = found.tuning, found.held_out
+    cells = [Cell(learner), Cell(found.measure, left=True), Cell(_number(tuning))]
     cells.append(Cell(_number(held_out)))
     if held_out is None or tuning == 0.0:
         return [*cells, Cell("–")]
-    errors = [found[f"{name}_standard_error"] or 0.0 for name in ("tuning", "held_out")]
+    errors = (found.tuning_standard_error or 0.0, found.held_out_standard_error or 0.0)
     noise = _EVIDENCE * math.hypot(*errors)
     worse = held_out - tuning > max(noise, _TOLERATED * tuning)
     return [*cells, Cell(f"{100.0 * (held_out / tuning - 1.0):+.1f} %", worse=worse)]

@@ -7,13 +7,11 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.runs.comparison import compare
 from spark_rank.runs.rendering import printed
-from spark_rank.session.session import on_this_machine, spark_session
+from spark_rank.session.files import Files, store_files
 from spark_rank.store import pruning
 from spark_rank.store.catalogue import COMPLETE, Catalogue, in_order
 from spark_rank.store.pointer import point_to
@@ -25,8 +23,8 @@ Found = dict[str, Any]
 
 def manage(options: argparse.Namespace, config: Config) -> None:
     """Do what was asked and print what came of it."""
-    with spark_session("spark_rank runs", on_this_machine(config.spark)) as spark:
-        found = _ACTIONS[options.action](options, config, spark)
+    with store_files("spark_rank runs", config.store, config.spark) as files:
+        found = _ACTIONS[options.action](options, config, files)
     print(printed(options.action, found, getattr(options, "format", "text")), flush=True)
     if found.get("problems"):
         raise InputDataError(
@@ -35,15 +33,15 @@ def manage(options: argparse.Namespace, config: Config) -> None:
         )
 
 
-def _list(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
-    states = Catalogue(spark, config.store).states()
+def _list(options: argparse.Namespace, config: Config, files: Files) -> Found:
+    states = Catalogue(files, config.store).states()
     runs = [{**dataclasses.asdict(s), "needs": None if s.needs is None else sorted(s.needs)}
             for s in states]  # fmt: skip
     return {"store": config.store, "runs": runs}
 
 
-def _show(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
-    catalogue = Catalogue(spark, config.store)
+def _show(options: argparse.Namespace, config: Config, files: Files) -> Found:
+    catalogue = Catalogue(files, config.store)
     run = catalogue.run(options.run or config.run_id)
     records = run.records()
     hidden = ("files", "settings", "inputs")
@@ -56,22 +54,23 @@ def _show(options: argparse.Namespace, config: Config, spark: SparkSession) -> F
             "stages": stages}  # fmt: skip
 
 
-def _diff(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
-    catalogue = Catalogue(spark, config.store)
-    first, second = (catalogue.run(name).records() for name in (options.run, options.other))
-    return {"first": options.run, "second": options.other, **compare(first, second)}
+def _diff(options: argparse.Namespace, config: Config, files: Files) -> Found:
+    catalogue = Catalogue(files, config.store)
+    names = options.run, options.other
+    first, second = (catalogue.run(name).records() for name in names)
+    return {"first": options.run, "second": options.other, **compare(names, first, second)}
 
 
-def _verify(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
-    run = Catalogue(spark, config.store).run(options.run or config.run_id)
+def _verify(options: argparse.Namespace, config: Config, files: Files) -> Found:
+    run = Catalogue(files, config.store).run(options.run or config.run_id)
     findings = verify(run)
     return {"run_id": run.run_id, **dataclasses.asdict(findings)}
 
 
-def _prune(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
+def _prune(options: argparse.Namespace, config: Config, files: Files) -> Found:
     if options.keep is None and options.older_than is None:
         raise ConfigError("runs prune: say which runs may go, with --keep N or --older-than DAYS")
-    catalogue = Catalogue(spark, config.store)
+    catalogue = Catalogue(files, config.store)
     choices = pruning.choose(
         catalogue.states(), options.keep, options.older_than, datetime.now(UTC)
     )
@@ -88,8 +87,8 @@ def _deleted(catalogue: Catalogue, choice: pruning.Choice) -> pruning.Choice:
     return choice
 
 
-def _promote(options: argparse.Namespace, config: Config, spark: SparkSession) -> Found:
-    catalogue = Catalogue(spark, config.store)
+def _promote(options: argparse.Namespace, config: Config, files: Files) -> Found:
+    catalogue = Catalogue(files, config.store)
     run = catalogue.run(options.run or config.run_id)
     state = catalogue.state(run.run_id)
     if state.state != COMPLETE:

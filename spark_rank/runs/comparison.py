@@ -7,18 +7,22 @@ from typing import Any
 
 from spark_rank.learners import BASELINES
 from spark_rank.metrics.meaning import Evidence
+from spark_rank.records.facts import read_facts
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.store.catalogue import Records
 
 Row = dict[str, Any]
+# by learner and metric: the mean, the number of its users, or why it says nothing
+Means = dict[str, tuple[float | None, int | None, str | None]]
 
 
-def compare(first: Records, second: Records) -> dict[str, list[Row]]:
-    """Return settings, versions, row counts and metric means that differ or can be compared."""
+def compare(names: tuple[str, str], first: Records, second: Records) -> dict[str, list[Row]]:
+    """Return what differs or can be compared of the records of two runs with these names."""
     return {
         "settings": _differences(_settings(first), _settings(second)),
         "versions": _differences(_versions(first), _versions(second)),
         "rows": _both(_rows(first), _rows(second)),
-        "means": _means_of_both(first, second),
+        "means": _means_of_both(_means(names[0], first), _means(names[1], second)),
     }
 
 
@@ -48,9 +52,9 @@ def _rows(records: Records) -> Row:
     return {table: rows for record in records.values() for table, rows in record["tables"].items()}
 
 
-def _means_of_both(first: Records, second: Records) -> list[Row]:
+def _means_of_both(first: Means, second: Means) -> list[Row]:
     """Return the means with the numbers of users behind them; null with a reason for nothing."""
-    sides = {"first": _means(first), "second": _means(second)}
+    sides = {"first": first, "second": second}
     rows = []
     for name in sorted(sides["first"].keys() | sides["second"].keys()):
         row: Row = {"name": name}
@@ -61,11 +65,11 @@ def _means_of_both(first: Records, second: Records) -> list[Row]:
     return rows
 
 
-def _means(records: Records) -> dict[str, tuple[float | None, int | None, str | None]]:
-    facts = (records.get("evaluate") or {}).get("facts")
-    if facts is None:
+def _means(run_id: str, records: Records) -> Means:
+    if "evaluate" not in records:
         return {}
-    found = Evidence.of_facts(facts, BASELINES)
+    facts = read_facts(EvaluateFacts, records["evaluate"], run_id)
+    found = Evidence(facts.means, facts.users, facts.status, BASELINES)
     return {
         f"{learner}: {metric}": (
             found.mean(learner, metric), found.count(learner, metric),

@@ -30,7 +30,7 @@ def _list(found: Found) -> list[str]:
             str(len(run["stages"])), _number(run["users"]), _bytes(run["size"]), run["detail"],
         ))  # fmt: skip
     promoted = any(run["promoted"] for run in found["runs"])
-    return [*_table(rows), *(["* promoted"] if promoted else [])]
+    return [*columns(rows), *(["* promoted"] if promoted else [])]
 
 
 def _show(found: Found) -> list[str]:
@@ -40,9 +40,9 @@ def _show(found: Found) -> list[str]:
     for stage in found["stages"]:
         rows.append((stage["stage"], stage["started"], f"{stage['seconds']:,.1f}",
                      stage["message"]))  # fmt: skip
-    lines += [*_table(rows), ""]
+    lines += [*columns(rows), ""]
     tables = {name: n for stage in found["stages"] for name, n in stage["tables"].items()}
-    return lines + _table([("table", "rows"), *((name, _number(n)) for name, n in tables.items())])
+    return lines + columns([("table", "rows"), *((name, _number(n)) for name, n in tables.items())])
 
 
 def _diff(found: Found) -> list[str]:
@@ -54,7 +54,7 @@ def _diff(found: Found) -> list[str]:
             rows = [(title, found["first"], found["second"])]
             rows += [(row["name"], _side(row, "first"), _side(row, "second"))
                      for row in found[key]]  # fmt: skip
-            lines += [*_table(rows), ""]
+            lines += [*columns(rows), ""]
     return lines
 
 
@@ -63,7 +63,7 @@ def _verify(found: Found) -> list[str]:
     if not found["problems"]:
         return [f"{found['run_id']}: {looked}: all as the manifest says"]
     rows = [(p["kind"], p["path"], p["detail"]) for p in found["problems"]]
-    return [f"{found['run_id']}: {looked}, {count_of(len(rows), 'problem')}", *_table(rows)]
+    return [f"{found['run_id']}: {looked}, {count_of(len(rows), 'problem')}", *columns(rows)]
 
 
 def _prune(found: Found) -> list[str]:
@@ -72,14 +72,15 @@ def _prune(found: Found) -> list[str]:
             for run in found["runs"]]  # fmt: skip
     hint = [] if found["deleted"] or not any(r["goes"] for r in found["runs"]) else [
         "nothing is deleted yet: add --yes"]  # fmt: skip
-    return [*_table(rows), *hint]
+    return [*columns(rows), *hint]
 
 
 def _promote(found: Found) -> list[str]:
     return [f"{found['pointer']} names {found['run_id']}"]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line per row, every column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             for row in rows]  # fmt: skip

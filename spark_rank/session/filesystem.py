@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_rank.errors import ConfigError, InputDataError
+from spark_rank.session.files import FileInfo
 
+_PATH = "org.apache.hadoop.fs.Path"
+_FILES, _COPY_OPTION = "java.nio.file.Files", "java.nio.file.CopyOption"
 _CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 
 _GLOB = re.compile(r"[*?\[{\\]")
@@ -25,20 +27,12 @@ _HIDDEN = re.compile(r"/[_.]")
 _PIECE = 6000
 
 
-@dataclass(frozen=True)
-class FileInfo:
-    """What a file system knows of a file without opening it."""
-
-    path: str
-    size: int
-    modified_ms: int
-
-
 class Filesystem:
     """The few operations a run needs on a path, the same on every file system."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
+        self._classes: dict[str, Any] = {}
         self._gateway: Any = spark.sparkContext._gateway
         self._conf = spark._jsc.hadoopConfiguration()
 
@@ -79,9 +73,12 @@ class Filesystem:
         return sorted(found, key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
-        """Return a small UTF-8 file."""
+        """Return a small UTF-8 file, or raise `OSError`."""
         jpath, fs = self._resolve(path)
-        return self.head(path, fs.getFileStatus(jpath).getLen()).decode()
+        try:
+            return self.head(path, fs.getFileStatus(jpath).getLen()).decode()
+        except Py4JJavaError as error:
+            raise OSError(java_reason(error)) from None
 
     def head(self, path: str, size: int) -> bytes:
         """Return the first `size` bytes of a file, or all there are."""
@@ -123,9 +120,9 @@ class Filesystem:
             raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         try:
             unpacked = self._unpacked(jpath, stream)
-            charset = self._jvm.java.nio.charset.Charset.forName(_CHARSETS[encoding])
-            characters = self._jvm.java.io.InputStreamReader(unpacked, charset)
-            lines = self._jvm.java.io.BufferedReader(characters)
+            charset = self._java("java.nio.charset.Charset").forName(_CHARSETS[encoding])
+            characters = self._java("java.io.InputStreamReader")(unpacked, charset)
+            lines = self._java("java.io.BufferedReader")(characters)
             found: list[str] = []
             while len(found) < count and (line := lines.readLine()) is not None:
                 if line.strip():
@@ -139,10 +136,10 @@ class Filesystem:
     def parquet_columns(self, path: str) -> str:
         """Return names and types of a Parquet file's columns, as text to compare."""
         jpath, _ = self._resolve(path)
-        hadoop = self._jvm.org.apache.parquet.hadoop
         try:
-            file = hadoop.util.HadoopInputFile.fromPath(jpath, self._conf)
-            reader = hadoop.ParquetFileReader.open(file)
+            named = self._java("org.apache.parquet.hadoop.util.HadoopInputFile")
+            file = named.fromPath(jpath, self._conf)
+            reader = self._java("org.apache.parquet.hadoop.ParquetFileReader").open(file)
             try:
                 # not the schema's own text: it has a name that every writer chooses
                 return str(reader.getFileMetaData().getSchema().getFields().toString())
@@ -210,20 +207,21 @@ class Filesystem:
         jpath, fs = self._resolve(path)
         stream = fs.open(jpath)
         try:
-            return str(self._jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))
+            digests = self._java("org.apache.commons.codec.digest.DigestUtils")
+            return str(digests.sha256Hex(stream))
         finally:
             stream.close()
 
     def upload(self, local: Path, path: str) -> None:
         """Copy a local file to `path`, replacing what is there."""
         jpath, fs = self._resolve(path)
-        source = self._jvm.org.apache.hadoop.fs.Path(local.resolve().as_uri())
+        source = self._java(_PATH)(local.resolve().as_uri())
         fs.copyFromLocalFile(False, True, source, jpath)
 
     def download(self, path: str, local: Path) -> None:
         """Copy a file to a local path."""
         jpath, fs = self._resolve(path)
-        target = self._jvm.org.apache.hadoop.fs.Path(local.resolve().as_uri())
+        target = self._java(_PATH)(local.resolve().as_uri())
         fs.copyToLocalFile(False, jpath, target, True)
 
     def delete(self, path: str) -> None:
@@ -237,13 +235,13 @@ class Filesystem:
         return str(fs.makeQualified(jpath).toString())
 
     def _unpacked(self, jpath: Any, stream: Any) -> Any:
-        codecs = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(self._conf)
-        codec = codecs.getCodec(jpath)
+        factory = self._java("org.apache.hadoop.io.compress.CompressionCodecFactory")
+        codec = factory(self._conf).getCodec(jpath)
         return stream if codec is None else codec.createInputStream(stream)
 
     def _resolve(self, path: str) -> tuple[Any, Any]:
         try:
-            jpath = self._jvm.org.apache.hadoop.fs.Path(path)
+            jpath = self._java(_PATH)(path)
             return jpath, jpath.getFileSystem(self._conf)
         except (Py4JJavaError, PySparkException) as error:
             raise ConfigError(f"{path}: no file system serves it: {java_reason(error)}") from None
@@ -257,21 +255,24 @@ class Filesystem:
         return jpath, fs.getRawFileSystem() if _is_local(fs) else fs
 
     def _replace(self, fs: Any, source: Any, target: Any) -> None:
-        options = self._jvm.java.nio.file.StandardCopyOption
         if _is_local(fs):
-            nio = self._jvm.java.nio.file
-            how = self._array(nio.CopyOption, options.ATOMIC_MOVE, options.REPLACE_EXISTING)
-            nio.Files.move(fs.pathToFile(source).toPath(), fs.pathToFile(target).toPath(), how)
+            options = self._java("java.nio.file.StandardCopyOption")
+            how = self._array(
+                self._java(_COPY_OPTION), options.ATOMIC_MOVE, options.REPLACE_EXISTING
+            )
+            places = (fs.pathToFile(source).toPath(), fs.pathToFile(target).toPath())
+            self._java(_FILES).move(*places, how)
             return
-        rename = self._jvm.org.apache.hadoop.fs.Options.Rename
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(fs.getUri(), self._conf)
+        rename = self._java("org.apache.hadoop.fs.Options$Rename")
+        contexts = self._java("org.apache.hadoop.fs.FileContext")
+        context = contexts.getFileContext(fs.getUri(), self._conf)
         context.rename(source, target, self._array(rename, rename.OVERWRITE))
 
     @contextmanager
     def _part(self, fs: Any, jpath: Any, text: str) -> Iterator[Any]:
         """Yield a hidden file beside `jpath` with the text; if it is left there, it goes."""
         hidden = f".{jpath.getName()}.{secrets.token_hex(4)}.part"
-        part = self._jvm.org.apache.hadoop.fs.Path(jpath.getParent(), hidden)
+        part = self._java(_PATH)(jpath.getParent(), hidden)
         try:
             _write(fs.create(part, True), text)
             yield part
@@ -280,14 +281,24 @@ class Filesystem:
 
     def _link(self, source: Any, target: Any) -> None:
         """Give a file a second name, which must be free."""
-        nio = self._jvm.java.nio.file
+        files = self._java(_FILES)
         try:
-            nio.Files.createLink(target, source)
+            files.createLink(target, source)
         except Py4JJavaError as error:
             if "AlreadyExists" in java_reason(error):
                 raise
             # not every file system has links
-            nio.Files.copy(source, target, self._array(nio.CopyOption))
+            files.copy(source, target, self._array(self._java(_COPY_OPTION)))
+
+    def _java(self, name: str) -> Any:
+        """Return a Java class by its full name.
+
+        It is looked up once: the JVM searches hundreds of archives for every part of a name that
+        is no class, such as `org` and `org.apache`.
+        """
+        if name not in self._classes:
+            self._classes[name] = getattr(self._jvm, name)
+        return self._classes[name]
 
     def _array(self, kind: Any, *values: Any) -> Any:
         array = self._gateway.new_array(kind, len(values))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_rank.session.filesystem import FileInfo, Filesystem
+from spark_rank.session.files import FileInfo, Files
 
 # most footers are smaller; behind them stand their length and four bytes of Parquet's own
 _FOOTER = 1 << 14
 _BEHIND = 8
 
 
-def read_footer(files: Filesystem, info: FileInfo) -> pq.FileMetaData:
+def read_footer(files: Files, info: FileInfo) -> pq.FileMetaData:
     """Return a file's footer, from its last bytes alone."""
     end = files.tail(info, _FOOTER)
     needed = int.from_bytes(end[-_BEHIND:-4], "little") + _BEHIND

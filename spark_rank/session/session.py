@@ -49,6 +49,8 @@ DEFAULTS = {
     COLLECT: "true",
     # the memory of Python workers is seen too
     "spark.executor.processTreeMetrics.enabled": "true",
+    # else every column function asks the JVM several times where in Python it was called
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
     "spark.redaction.regex": PATTERN,

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.frames.majority_counts import rating_majorities
 from spark_rank.preference import Aggregation, aggregate_majorities, kemeny_score
+from spark_rank.records.results import AggregateFacts
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import arrow_schema
@@ -48,7 +49,7 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{count_of(len(items), 'item')} by {found.method}: {found.score:,.0f} pairwise "
         "opinions contradicted, "
         f"at least {found.proven_bound:,.0f} by any order (by mean rating: "
-        f"{facts['mean_rating_score']:,.0f})",
+        f"{facts.mean_rating_score:,.0f})",
         tables,
         facts,
     )
@@ -96,17 +97,17 @@ def _majority_table(items: list[Row], majorities: NDArray[np.int64]) -> pa.Table
     return pa.table(columns, schema=arrow_schema(MAJORITIES.columns))
 
 
-def _facts(found: Aggregation, by_mean: list[int], majorities: NDArray[np.int64]) -> Row:
-    return {
-        "method": found.method,
-        "score": found.score,
-        "lower_bound": found.lower_bound,
-        "proven_bound": found.proven_bound,
-        "gap": found.gap,
-        "optimal": found.optimal,
-        "misranked": found.misranked,
-        "mean_rating_score": kemeny_score(by_mean, majorities),
-    }
+def _facts(found: Aggregation, by_mean: list[int], majorities: NDArray[np.int64]) -> AggregateFacts:
+    return AggregateFacts(
+        method=found.method,
+        score=found.score,
+        lower_bound=found.lower_bound,
+        proven_bound=found.proven_bound,
+        gap=found.gap,
+        optimal=found.optimal,
+        misranked=found.misranked,
+        mean_rating_score=kemeny_score(by_mean, majorities),
+    )
 
 
 STAGE = Stage(

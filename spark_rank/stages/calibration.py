@@ -37,9 +37,9 @@ def calibration_points(run: Run) -> list[CalibrationPoint]:
         _predictions(run)
         .groupBy("learner", within.cast("int").alias("bin"))
         .agg(*means, F.count("*").alias("ratings"))
-        .orderBy("learner", "bin")
         .collect()
     )
+    rows.sort(key=lambda row: (row["learner"], row["bin"]))
     return [
         CalibrationPoint(row["learner"], row["prediction"], row["rating"], row["ratings"])
         for row in rows

@@ -8,11 +8,11 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.events import emit
-from spark_rank.planning.machine import this_machine
-from spark_rank.planning.offer import SETTINGS, offered
-from spark_rank.planning.plan import demand, is_planned
+from spark_rank.planning.memory import demand
+from spark_rank.planning.offer import SETTINGS, offered, this_machine
 from spark_rank.planning.shortages import Shortage, idle_cores, shortages
 from spark_rank.planning.sizes import Sizes, of_records, synthetic
+from spark_rank.planning.times import PLANNED
 from spark_rank.store.run import Run
 
 # what was told already, by application and setting: a run of many stages says it once
@@ -21,7 +21,7 @@ _told: set[tuple[str, str]] = set()
 
 def warn_if_too_small(stage: str, config: Config, run: Run) -> None:
     """Compare what the session has with what the stage needs; asks Spark for no job."""
-    if not is_planned(stage):
+    if stage not in PLANNED:
         return
     sizes = _known_sizes(config, run)
     if sizes is None:
@@ -60,5 +60,7 @@ def _settings(spark: SparkSession) -> dict[str, str]:
     settings = {name: value for name, value in found.items() if value is not None}
     # under spark-submit the driver's JVM ran before the configuration was read
     jvm: Any = spark._jvm
-    settings["spark.driver.memory"] = f"{jvm.java.lang.Runtime.getRuntime().maxMemory()}b"
+    settings["spark.driver.memory"] = (
+        f"{getattr(jvm, 'java.lang.Runtime').getRuntime().maxMemory()}b"
+    )
     return settings

@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import on_sequence
+from spark_rank.config.labels import on_sequence
+from spark_rank.config.sections import check_ensemble
 from spark_rank.stages.ensemble_sequence import sequence_ensembles
 from spark_rank.stages.ensemble_users import user_ensembles
 from spark_rank.stages.ingest_inputs import files_of
@@ -54,4 +55,5 @@ STAGE = Stage(
     settings=_deciding_settings,
     needs=_needs,
     inputs=_inputs,
+    validate=check_ensemble,
 )

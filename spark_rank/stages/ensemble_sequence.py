@@ -18,6 +18,8 @@ from spark_rank.config.schema import EnsembleConfig, EnsembleLearnerConfig
 from spark_rank.errors import InputDataError
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import RIVALS
+from spark_rank.reader.recorded import oap_params
+from spark_rank.records.models import SequenceEnsembleFacts
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, View
 from spark_rank.sequences.learning import (
     OUTCOME,
@@ -37,7 +39,6 @@ from spark_rank.stages.ensemble_tables import (
     trial_metrics,
     write_rows,
 )
-from spark_rank.stages.ensemble_users import oap_params
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import (
@@ -74,12 +75,12 @@ def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageRe
     rows = run.write(ENSEMBLE_MODELS, _models(spark, found, outcomes))
     tables = _tables(run, config.ensemble, outcomes, rivals)
     trials = len(job.trials)
+    failed = {label: text for label, t in rivals.items() if (text := _failure(t))}
     return StageResult(
         f"{source.words}, {trials} trial{'s' if trials > 1 else ''}: " + _losses(outcomes),
         {ENSEMBLE_MODELS.table: rows, **tables},
-        {"failures": {label: text for label, t in rivals.items() if (text := _failure(t))},
-         "n_ranks": job.n_ranks},
-    )  # fmt: skip
+        SequenceEnsembleFacts(failures=failed, n_ranks=job.n_ranks),
+    )
 
 
 def sequence_job(config: Config, source: Source) -> SequenceJob:

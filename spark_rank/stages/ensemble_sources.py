@@ -16,6 +16,7 @@ from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import MappedFile, open_distributed
 from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernels import Kernel
+from spark_rank.reader.recorded import ensemble_spec
 from spark_rank.sequences.examples import SequenceUser, Trial, View
 from spark_rank.sequences.files import (
     SequenceFiles,
@@ -26,7 +27,6 @@ from spark_rank.sequences.files import (
     write_sequence,
 )
 from spark_rank.sequences.landmarks import landmark_features
-from spark_rank.stages.ensemble_users import spec_of
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.training import learn_job
 from spark_rank.store.run import Run
@@ -101,7 +101,7 @@ def repeated(part: TrialPart, times: int, problem: int) -> tuple[Trial, ...]:
 
 def _user(config: Config, run: Run, folder: Path) -> Source:
     settings = config.ensemble
-    specs = [spec_of(entry, config.seed) for entry in settings.learners]
+    specs = [ensemble_spec(entry, config.seed) for entry in settings.learners]
     job = learn_job(config.train, specs, run.spark, run)
     assert job.limits.scale is not None
     problem, user = _problem(job, config.ensemble.user or "", run)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config
-from spark_rank.config.schema import EnsembleLearnerConfig
 from spark_rank.frames.isolation import isolated_when_retried
+from spark_rank.reader.recorded import ensemble_spec, recorded_training
+from spark_rank.records.models import UserEnsembleFacts
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.session import runtime_setting
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.ensemble_tables import diversity, user_curve, write_rows
 from spark_rank.stages.stage import StageResult
 from spark_rank.stages.train import check_failures, status_counts, status_in_words
-from spark_rank.stages.training import learn_job, recorded_training, target_blocks
+from spark_rank.stages.training import learn_job, target_blocks
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_CURVE, ENSEMBLE_DIVERSITY, ENSEMBLE_MODELS
@@ -27,7 +27,6 @@ from spark_rank.users.ensemble_learning import (
     ensemble_batches,
     part_batches,
 )
-from spark_rank.users.ensembles import EnsembleSpec
 from spark_rank.users.learning import LearnJob
 
 _MODELS_DDL = ddl(ENSEMBLE_MODELS.columns)
@@ -36,7 +35,7 @@ _MODELS_DDL = ddl(ENSEMBLE_MODELS.columns)
 def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Learn the ensembles of the users that train has learned, from the same training parts."""
     training = recorded_training(run)
-    specs = [spec_of(entry, config.seed) for entry in config.ensemble.learners]
+    specs = [ensemble_spec(entry, config.seed) for entry in config.ensemble.learners]
     job = learn_job(training, specs, spark, run)
     blocks = target_blocks(training, run.read(BLOCKS))
     groups = config.ensemble.groups or 1
@@ -65,7 +64,7 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
             ENSEMBLE_MODELS.table: rows,
             **{table.table: write_rows(run, table, found) for table, found in tables.items()},
         },
-        {"status": counts},
+        UserEnsembleFacts(status=counts),
     )
 
 
@@ -83,17 +82,3 @@ def ensemble_models(blocks: DataFrame, job: LearnJob, groups: int, tasks: int) -
     together = reduce(DataFrame.unionByName, parts).repartition(tasks, "problem")
     placed = together.sortWithinPartitions("problem", "learner", "first_member")
     return by_workers(placed, partial(combine_batches, job=job), _MODELS_DDL)
-
-
-def spec_of(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:
-    """Return an ensemble as workers take it."""
-    return EnsembleSpec(
-        entry.label, "oap", entry.item_offset, params=oap_params(entry, seed),
-        keep_members=entry.keep_members,
-    )  # fmt: skip
-
-
-def oap_params(entry: EnsembleLearnerConfig, seed: int) -> dict[str, Any]:
-    """Return OAP's hyper-parameters but for ranks and problem."""
-    names = ("combine", "sampling", "tau", "n_members")
-    return {**{name: getattr(entry, name) for name in names}, "seed": seed}

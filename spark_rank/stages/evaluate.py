@@ -10,14 +10,18 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.config.schema import EvaluateConfig, TrainConfig
+from spark_rank.config.sections import check_evaluate
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
+from spark_rank.reader.recorded import recorded_training
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, recorded_training, tasks_by_bucket
+from spark_rank.stages.training import rank_scale, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
@@ -58,13 +62,13 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     return StageResult(
         f"metrics of {count_of(rows[METRICS.table], 'model')}",
         rows,
-        {
-            "means": _overall(tables[SUMMARY.table], "mean"),
-            "users": _overall(tables[SUMMARY.table], "users"),
-            "status": status,
-            "relevant_from": measures.relevant_from,
-            "tuned": tuned_scores(run, run.written(METRICS)),
-        },
+        EvaluateFacts(
+            means=_overall(tables[SUMMARY.table], "mean"),
+            users=_overall(tables[SUMMARY.table], "users"),
+            status=status,
+            relevant_from=measures.relevant_from,
+            tuned=tuned_scores(run, run.written(METRICS)),
+        ),
         rows[METRICS.table] // len(status) if status else None,
     )
 
@@ -76,7 +80,7 @@ def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
         scale=rank_scale(run),
         ratings=run.range_of(RATINGS, "rating"),
         offsets=run.range_of(ITEM_FEATURES, "offset"),
-        squared_radius=(run.record("features") or {})["facts"]["squared_radius"],
+        squared_radius=run.facts(FeatureFacts).squared_radius,
     )
 
 
@@ -155,4 +159,5 @@ STAGE = Stage(
     needs=lambda config: ("train", "features", "ingest"),
     inputs=lambda config, run: ensemble_input(run),
     follows_inputs=True,
+    validate=check_evaluate,
 )

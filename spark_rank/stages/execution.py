@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rank.config import Config
+from spark_rank.records.results import EvaluateFacts
 from spark_rank.report.console import accuracy_lines
 from spark_rank.session.session import spark_session
 from spark_rank.session.worker_log import tell_worker_lines
 from spark_rank.stages import STAGES, experiment, experiment_report, pipeline, report
-from spark_rank.stages.runner import check_stages, run_stages, working_on
+from spark_rank.stages.runner import check_stages, run_stages, validate, working_on
 from spark_rank.stages.stage import Stage
 from spark_rank.store.earlier_runs import with_earlier_runs
 from spark_rank.store.needed_runs import note_needed_runs
@@ -24,6 +25,7 @@ PIPELINE = "pipeline"
 def execute(name: str, config: Config, *, takeover: bool = False) -> None:
     """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = _stages(name, config)
+    validate(stages, config)  # before Spark starts
     with (
         storage_faults_told(config.store),
         spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark,
@@ -48,15 +50,13 @@ def _stages(name: str, config: Config) -> list[Stage]:
     if name == PIPELINE:
         return pipeline(config)
     if name == experiment.STAGE.name:
-        # no name of one: that is told before Spark starts; its page is made with it
-        experiment.chosen_experiment(config)
-        return [experiment.STAGE, experiment_report.STAGE]
+        return [experiment.STAGE, experiment_report.STAGE]  # its page is made with it
     return [STAGES[name]]
 
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
     """Return what a person wants to know at the end: users, accuracy, where things are."""
-    lines = ["", *accuracy_lines(records), ""]
+    lines = ["", *accuracy_lines(run.facts(EvaluateFacts), records), ""]
     tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
     if FINAL_MODELS.table in records.get("refit", {}).get("tables", {}):
         tables.insert(1, (FINAL_MODELS.table, run.path(FINAL_MODELS.table)))

@@ -27,6 +27,7 @@ from spark_rank.frames.experiment_units import (
     result_of,
     run_units,
 )
+from spark_rank.records.results import ExperimentFacts, RatingSetProfile
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.experiment_data import (
     FoundFile,
@@ -90,27 +91,27 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
         ),
     }
     clock.lap("means, tests and tables")
-    timings = [dataclasses.asdict(timing) for timing in _timings(chosen, study)]
+    timings = tuple(_timings(chosen, study))
     clock.lap("timing on the driver")
     return StageResult(
         f"{chosen.name}: {count_of(len(units), 'unit')} of work, {count_of(len(rows), 'result')}"
         + (f"; missing data: {'; '.join(missing)}" if missing else ""),
         tables,
-        {
-            "units": len(units),
-            "data": {name: source.file.name for name, source in found.items()},
-            "missing": missing,
-            "profiles": profiles,
-            "chosen": study.chosen,
-            "timings": timings,
-            "seconds_by_step": clock.laps,
-        },
+        ExperimentFacts(
+            units=len(units),
+            data={name: source.file.name for name, source in found.items()},
+            missing=tuple(missing),
+            profiles=tuple(profiles),
+            chosen=study.chosen,
+            timings=timings,
+            seconds_by_step=clock.laps,
+        ),
     )
 
 
 def _distributed(
     found: Mapping[str, FoundFile], spark: SparkSession, run: Run
-) -> tuple[list[dict[str, Any]], dict[str, RatingSetFiles]]:
+) -> tuple[list[RatingSetProfile], dict[str, RatingSetFiles]]:
     """Read the data sets and put them onto every node; return what they look like, and files."""
     profiles, files = [], {}
     for name, source in found.items():
@@ -150,7 +151,7 @@ def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
         f"{config.experiment.name}: skipped, for its data is not in {config.experiment.data}: "
         f"{'; '.join(missing)}",
         tables,
-        {"units": 0, "data": {}, "missing": list(missing), "skipped": True},
+        ExperimentFacts(units=0, data={}, missing=tuple(missing), skipped=True),
     )
 
 
@@ -209,4 +210,10 @@ def _settings(config: Config) -> dict[str, Any]:
     return {"name": chosen.name, "settings": dataclasses.asdict(settings)}
 
 
-STAGE = Stage(name="experiment", run=experiment, settings=_settings, inputs=_inputs)
+STAGE = Stage(
+    name="experiment",
+    run=experiment,
+    settings=_settings,
+    inputs=_inputs,
+    validate=chosen_experiment,
+)

@@ -16,8 +16,8 @@ from spark_rank.errors import InputDataError
 from spark_rank.experiments.frame import Need, RatingFile
 from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet
 from spark_rank.frames.experiment_units import RatingSetFiles, write_rating_set
-from spark_rank.planning.machine import this_machine
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.planning.offer import this_machine
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.gathering import gather, scan_settings
 from spark_rank.stages.ingest_pieces import counts_by_reason
 from spark_rank.stages.rating_sets import RATING_BYTES, READ_COLUMNS, build_rating_set
@@ -59,7 +59,7 @@ def read_rating_set(spark: SparkSession, source: FoundFile, run: Run) -> ReadSet
     first = source.infos[0].path
     settings = InputConfig(path=first, format=source.file.format)
     with scan_settings(spark), damaged_files_are_named(run.root):
-        pieces = gather(list(source.infos), settings, run).pieces.rows
+        pieces = gather(list(source.infos), settings, 1, run).pieces.rows
         unusable = counts_by_reason(pieces)
         _check_held(unusable.pop(None, 0), first)
         # by the rules of the format they are no ratings, and nothing is wrong with them
@@ -69,7 +69,7 @@ def read_rating_set(spark: SparkSession, source: FoundFile, run: Run) -> ReadSet
                 f"{first}: holds rows that are no ratings ({min(map(str, unusable))}): "
                 "experiments want the data sets as they were published"
             )
-        packed = pieces.where("bucket is not null").select(*READ_COLUMNS)
+        packed = pieces.where("share is not null").select(*READ_COLUMNS)
         try:
             ratings = build_rating_set(source.file.name, lambda: _local_rows(packed))
         except RatedTwiceError as error:

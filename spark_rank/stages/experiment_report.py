@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
+from spark_rank.records.results import ExperimentFacts, PageFacts
 from spark_rank.report.experiments import PICTURES, Outcome, experiment_page
 from spark_rank.report.spreads import SHARES, Spread
 from spark_rank.stages.report import FILE, write_page
@@ -23,7 +24,7 @@ _FEWEST_USERS = 10
 def experiment_report(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Write the page."""
     write_page(experiment_page(run.run_id, outcome_of(run)), run.draft_path(FILE), run.files)
-    return StageResult(run.path(FILE), facts={"file": FILE})
+    return StageResult(run.path(FILE), facts=PageFacts(file=FILE))
 
 
 def outcome_of(run: Run) -> Outcome:
@@ -34,7 +35,7 @@ def outcome_of(run: Run) -> Outcome:
     drawn = record["settings"]["name"] in PICTURES
     results = _rows(EXPERIMENT_RESULTS, run) if drawn else []
     spreads = user_spreads(run.read(EXPERIMENT_RESULTS), summary)
-    return Outcome(record, results, summary, claims, spreads)
+    return Outcome(record, run.facts(ExperimentFacts), results, summary, claims, spreads)
 
 
 def user_spreads(results: DataFrame, summary: Sequence[Mapping[str, Any]]) -> list[Spread]:

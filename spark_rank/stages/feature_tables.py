@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_rank.errors import ContractError
 from spark_rank.features.files import FeatureFiles, distribute_local
 from spark_rank.frames.item_features import FeatureArrays
+from spark_rank.records.features import FeatureFacts
 from spark_rank.stages.final_run import FEATURE_FILES
 from spark_rank.store.run import Run
 
@@ -27,8 +27,7 @@ def publish_files(run: Run, made: FeatureArrays) -> FeatureFiles:
 
 def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
     """Put the feature files of a run onto every node that works for it."""
-    record = run.record("features") or {}
-    files = FeatureFiles.from_record(record["facts"]["files"])
+    files = run.facts(FeatureFacts).files
     there = _on_the_nodes(spark)
     for file in files.all():
         path = run.path(f"{FEATURE_FILES}/{file.name}")
@@ -57,8 +56,3 @@ def distribute_draft(spark: SparkSession, run: Run, files: FeatureFiles) -> None
 def _on_the_nodes(spark: SparkSession) -> set[str]:
     """Return the names of the files that the session has put onto the nodes."""
     return {uri.rsplit("/", 1)[-1] for uri in spark.sparkContext.listFiles}
-
-
-def file_facts(files: FeatureFiles, squared_radius: float) -> dict[str, Any]:
-    """Return what later stages ask for: the files, and a bound on ‖x‖² over items and users."""
-    return {"files": files.to_record(), "squared_radius": squared_radius}

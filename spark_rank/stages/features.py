@@ -7,15 +7,16 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, FeaturesConfig
+from spark_rank.config.sections import check_features
 from spark_rank.frames.item_features import FeatureArrays, feature_tables
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.reader.recorded import REFIT, rating_limits
+from spark_rank.records.features import FactorFacts, FeatureFacts, ReviewerFacts
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.feature_arrays import feature_arrays
-from spark_rank.stages.feature_tables import file_facts, publish_files
-from spark_rank.stages.final_run import REFIT
+from spark_rank.stages.feature_tables import publish_files
 from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.kept_features import kept_features, run_with_factors
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import rating_limits
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEMS, TABLES
 from spark_rank.wording import count_of
@@ -48,8 +49,8 @@ def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables = {
         name: run.write(TABLES[name], table) for name, table in feature_tables(spark, made).items()
     }
-    facts = {**file_facts(publish_files(run, made), made.squared_radius), **made.facts}
-    return StageResult(_in_words(settings, made), tables, facts)
+    facts = made.facts(publish_files(run, made))
+    return StageResult(_in_words(settings, made, facts), tables, facts)
 
 
 def scale_middle(run: Run) -> float:
@@ -58,27 +59,26 @@ def scale_middle(run: Run) -> float:
     return (low + high) / 2.0
 
 
-def _in_words(settings: FeaturesConfig, made: FeatureArrays) -> str:
-    items, facts = count_of(len(made.items), "item"), made.facts
-    if settings.kind == "factors":
+def _in_words(settings: FeaturesConfig, made: FeatureArrays, facts: FeatureFacts) -> str:
+    items = count_of(len(made.items), "item")
+    if isinstance(facts, FactorFacts):
         return (
             f"{items} × {count_of(settings.rank, 'factor')} from "
-            f"{count_of(facts['ratings'], 'training rating')} of "
-            f"{count_of(facts['users'], 'user')}, noise {facts['noise']:.3f}"
+            f"{count_of(facts.ratings, 'training rating')} of "
+            f"{count_of(facts.users, 'user')}, noise {facts.noise:.3f}"
         )
-    if made.pool is not None:
-        return f"{_drawn(made)}: {count_of(len(made.pool.ratings), 'rating')}"
+    if made.pool is not None and isinstance(facts, ReviewerFacts):
+        drawn = _drawn(made.pool.size, facts)
+        return f"{drawn}: {count_of(len(made.pool.ratings), 'rating')}"
     if settings.kind == "panel":
         return f"{items} × {count_of(made.matrix.shape[1], 'reference reviewer')}"
     return f"{items}, the offset alone"
 
 
-def _drawn(made: FeatureArrays) -> str:
-    assert made.pool is not None
-    size, reviewers, group = made.pool.size, made.facts["reviewers"], made.facts["group"]
-    whole = "all" if reviewers == group else f"{reviewers:,}"
-    of_group = f"{whole} of {count_of(group, 'user')}"
-    if size > reviewers:
+def _drawn(size: int, facts: ReviewerFacts) -> str:
+    whole = "all" if facts.reviewers == facts.group else f"{facts.reviewers:,}"
+    of_group = f"{whole} of {count_of(facts.group, 'user')}"
+    if size > facts.reviewers:
         return f"reviewers are {of_group}, for features.reference_size is {size:,}"
     return f"{count_of(size, 'reviewer')} for every user, drawn from {of_group}"
 
@@ -116,4 +116,5 @@ STAGE = Stage(
     needs=lambda config: ("prepare", "ingest"),
     inputs=_inputs,
     check=_check,
+    validate=check_features,
 )

@@ -7,23 +7,21 @@ here, so that the same functions learn, keep, list and explain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.reader.recorded import REFIT, Record, as_refitted, has_refitted, is_refitted
+from spark_rank.records.facts import as_record
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import BLOCKS, FINAL_TABLES, ITEM_COUNTS
 
-REFIT = "refit"
 FEATURE_FILES = "feature_files"
 _NAMES = {FEATURE_FILES: f"final_{FEATURE_FILES}"} | {
     name: contract.table for name, contract in FINAL_TABLES.items()
 }
-
-Record = dict[str, Any]
 
 
 class FinalRun(Run):
@@ -91,26 +89,16 @@ class FinalRun(Run):
         if found is None or stage not in ("features", "train"):
             return found
         if stage == "features" and self._features is not None:
-            return {**found, "fingerprint": "", "facts": self._features.facts}
+            return {**found, "fingerprint": "", "facts": as_record(self._features.facts)}
         told = super().record(REFIT)
         if told is None:
             return found
-        same = {**found, "fingerprint": told["fingerprint"], "versions": told["versions"]}
-        if stage == "features":
-            return {**same, "facts": told["facts"]["features"]}
-        return {**same, "facts": told["facts"], "settings": _settings(found, told)}
+        return as_refitted(stage, found, told)
 
 
-def is_refitted(run: Run) -> bool:
-    """Tell whether the run has features and models from all ratings."""
-    record = run.record(REFIT)
-    return record is not None and "skipped" not in record["facts"]
-
-
-def as_refitted(run: Run, learner: str) -> Run:
+def refitted_run(run: Run, learner: str) -> Run:
     """Return the run with features and models from all ratings, if it has such of the learner."""
-    refitted = is_refitted(run) and learner in (run.record(REFIT) or {})["facts"]["status"]
-    return FinalRun(run) if refitted else run
+    return FinalRun(run) if has_refitted(run, learner) else run
 
 
 def refit_input(run: Run) -> dict[str, str]:
@@ -121,12 +109,3 @@ def refit_input(run: Run) -> dict[str, str]:
 def _final(name: str) -> str:
     first, slash, rest = name.partition("/")
     return f"{_NAMES.get(first, first)}{slash}{rest}"
-
-
-def _settings(trained: Record, told: Record) -> Record:
-    """Return the settings of training with the learners that were learned again."""
-    learners = [
-        entry for entry in trained["settings"]["learners"]
-        if (entry["name"] or entry["learner"]) in told["facts"]["status"]
-    ]  # fmt: skip
-    return {**trained["settings"], "learners": learners}

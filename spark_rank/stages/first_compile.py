@@ -15,6 +15,7 @@ from pyspark import SparkContext
 
 from spark_rank.events import emit
 from spark_rank.learners import kernels
+from spark_rank.learners.costs import kernel_of
 from spark_rank.users.specs import LearnerSpec
 
 
@@ -39,12 +40,7 @@ def uncompiled(specs: Sequence[LearnerSpec]) -> list[str]:
 def _modules(spec: LearnerSpec) -> Iterable[ModuleType]:
     """Return the modules that name the compiled functions a learner calls."""
     own = [sys.modules[kind.__module__] for kind in spec.kind.__mro__]
-    return [*own, kernels] if _is_kernel(spec) else own
-
-
-def _is_kernel(spec: LearnerSpec) -> bool:
-    asked = [spec.params.get("kernel", "linear"), *spec.grid.get("kernel", [])]
-    return any(kernel != "linear" for kernel in asked)
+    return [*own, kernels] if kernel_of(spec) != "linear" else own
 
 
 def _functions(modules: Iterable[ModuleType]) -> list[Dispatcher]:

@@ -12,9 +12,9 @@ from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
 from spark_rank.data.formats.parquet import PARQUET_SETTINGS
 from spark_rank.data.quality import with_reason
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.session.session import runtime_setting
-from spark_rank.stages.ingest_pieces import Pieces, bucket_count, cut
+from spark_rank.stages.ingest_pieces import Pieces, cut, merged_shares
 from spark_rank.stages.ingest_scan import Keep, scan_netflix
 from spark_rank.store.run import Run
 
@@ -67,21 +67,21 @@ class Gathered(NamedTuple):
     starts: DataFrame | None
 
 
-def gather(found: list[FileInfo], settings: InputConfig, run: Run) -> Gathered:
-    """Read files, judge their rows and keep the good ones as pieces."""
-    keep, buckets = keep_in_scratch(run), bucket_count(found)
+def gather(found: list[FileInfo], settings: InputConfig, buckets: int, run: Run) -> Gathered:
+    """Read files, judge their rows and keep the good ones as pieces, for so many user buckets."""
+    keep, shares = keep_in_scratch(run), merged_shares(found, buckets)
     files = [info.path for info in found]
     plain = None
     if settings.format == "netflix":
-        plain, reading = scan_netflix(found, settings, buckets, run, keep)
+        plain, reading = scan_netflix(found, settings, shares, run, keep)
         if reading is None:
-            return Gathered(Pieces(plain, buckets), None, None)
+            return Gathered(Pieces(plain, shares), None, None)
     else:
         reading = read_ratings(run.spark, files, settings)
     judged = with_reason(reading.rows, settings)
     if FORMATS[settings.known_format].has_features:
         judged = keep(judged, "judged")
-    pieces = keep(cut(judged, buckets), "pieces")
+    pieces = keep(cut(judged, shares), "pieces")
     if plain is not None:
         pieces = plain.select(*pieces.columns).unionByName(pieces)
-    return Gathered(Pieces(pieces, buckets), judged, reading.starts)
+    return Gathered(Pieces(pieces, shares), judged, reading.starts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,9 @@ from spark_rank.features.given import (
 )
 from spark_rank.features.offset import item_offsets
 from spark_rank.frames.item_features import FeatureArrays
-from spark_rank.session.filesystem import FileInfo
-from spark_rank.stages.feature_tables import file_facts, publish_files
+from spark_rank.records.features import GivenFacts
+from spark_rank.session.files import FileInfo
+from spark_rank.stages.feature_tables import publish_files
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
@@ -49,20 +51,17 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     table = scaled(kept, facts, scale).join(_offsets(config, run), "item")
     rows = run.write(ITEM_FEATURES, sorted_parts(table, facts))
     written = run.written(ITEM_FEATURES)
-    offsets = written.select("item", "item_id", "offset").orderBy("item").toArrow()
+    offsets = written.select("item", "item_id", "offset").toArrow().sort_by("item")
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))
-        made = FeatureArrays.shared(offsets, matrix)
+        kind = partial(GivenFacts, width=facts.width, items_without=facts.missing)
+        made = FeatureArrays.shared(offsets, matrix, kind=kind)
         files = publish_files(run, made)
     without = f", {count_of(facts.missing, 'item')} without: zeros" if facts.missing else ""
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
-        {
-            **file_facts(files, made.squared_radius),
-            "width": facts.width,
-            "items_without": facts.missing,
-        },
+        made.facts(files),
     )
 
 

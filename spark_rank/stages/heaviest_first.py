@@ -16,10 +16,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.planning.work import user_seconds
+from spark_rank.config.schema import TrainConfig
+from spark_rank.learners.costs import model_cost
 
 # each is a scan of its own to plan; behind so many buckets the others are short anyway
 _MOST_SCANS = 64
+# what a user costs without any learner but baselines
+_USER = 5e-5
+
+
+def user_cost(settings: TrainConfig, width: int, n_train: float) -> float:
+    """Return about how many seconds a core takes for one user, with all learners."""
+    kernels = {"most_kernel": settings.max_kernel_ratings, "landmarks": settings.landmarks}
+    models = (model_cost(entry, n_train, width, **kernels) for entry in settings.learners)
+    return _USER + sum(models)
 
 
 def by_cost(config: Config, blocks: DataFrame, buckets: int) -> list[int]:
@@ -36,7 +46,7 @@ def bucket_seconds(config: Config, sizes: pa.Table, buckets: int) -> NDArray[np.
     """Return the time for every bucket, from rows ``bucket, n_train, users`` in any order."""
     rows = sizes.sort_by([("bucket", "ascending"), ("n_train", "ascending")])
     found, place = np.unique(rows.column("n_train").to_numpy(), return_inverse=True)
-    each = np.array([user_seconds(config, float(m)) for m in found])
+    each = np.array([user_cost(config.train, config.features.width, float(m)) for m in found])
     seconds = each[place] * rows.column("users").to_numpy()
     sums = np.bincount(rows.column("bucket").to_numpy(), seconds, buckets)
     return sums.astype(np.float64)  # without rows they are whole numbers

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,11 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
-from spark_rank.stages.final_run import FinalRun, is_refitted
-from spark_rank.stages.runner import versions
+from spark_rank.reader.recorded import is_refitted
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.models import JobFacts, PreviousModels, TrainFacts
+from spark_rank.stages.final_run import FinalRun
+from spark_rank.stages.runner import plain, versions
 from spark_rank.stages.training import target_blocks
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import VERSION_COLUMN
@@ -36,7 +37,7 @@ class Kept:
 
     previous: Run
     relearned: DataFrame | None
-    facts: Record
+    facts: PreviousModels
 
     def models(self, blocks: DataFrame, buckets: Sequence[int]) -> DataFrame | None:
         """Return the previous models of those users in `blocks` who are not learned anew."""
@@ -55,21 +56,21 @@ class Kept:
 
     def in_words(self, users: int) -> str:
         """Return what the stage says of it, having models of so many users."""
-        counts = ", ".join(_change(n, name) for name, n in self.facts["changes"].items() if n)
-        because = self.facts["all_learned_because"]
+        counts = ", ".join(_change(n, name) for name, n in self.facts.changes.items() if n)
+        because = self.facts.all_learned_because
         what = f"all learned: {because}"
         if because is None:
-            moved = self.facts["changes"]
+            moved = self.facts.changes
             kept = users - moved[f"{USER}s {NEW}"] - moved[f"{USER}s {CHANGED}"]
             what = f"the models of {count_of(kept, 'user')} kept"
         return f"since {self.previous.run_id}: {counts or 'nothing has changed'}; {what}"
 
     def _files(self, buckets: Sequence[int]) -> list[str]:
         """Return the files that have these buckets' users; with other buckets, all files."""
-        same = self.facts["same_buckets"]
-        parts = _record(self.previous, "train")["facts"]["waves"]
-        return [name for part in parts for name in part["files"]
-                if not same or not set(part["buckets"]).isdisjoint(buckets)]  # fmt: skip
+        parts = self.previous.facts(TrainFacts).waves
+        return [name for part in parts for name in part.files
+                if not self.facts.same_buckets
+                or not set(part.buckets).isdisjoint(buckets)]  # fmt: skip
 
 
 def _change(number: int, name: str) -> str:
@@ -78,16 +79,15 @@ def _change(number: int, name: str) -> str:
     return f"{count_of(number, noun)} {change}"
 
 
-def job_facts(job: LearnJob) -> Record:
+def job_facts(job: LearnJob) -> JobFacts:
     """Return what decides a model besides features and ratings, for the manifest."""
-    facts = {
-        "specs": [dataclasses.asdict(spec) for spec in job.specs],
-        "panel": sorted(job.panel.items()),
-        "min_ratings": job.min_ratings,
-        "margin": job.margin,
-        "limits": dataclasses.asdict(job.limits),
-    }
-    return dict(json.loads(json.dumps(facts)))
+    return JobFacts(
+        specs=tuple(plain(spec) for spec in job.specs),
+        panel=tuple(sorted(job.panel.items())),
+        min_ratings=job.min_ratings,
+        margin=job.margin,
+        limits=plain(job.limits),
+    )
 
 
 def previous_run(config: Config, run: Run) -> Run | None:
@@ -120,14 +120,14 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
     if reason is None:
         previous.read(MODELS)  # whole and as recorded; waves read their own files
     buckets = [_record(one, "prepare")["settings"]["buckets"] for one in (previous, run)]
-    facts = {
-        "run": config.previous,
-        "changes": {f"{kind}s {change}": counts.get((kind, change), 0)
-                    for kind, change in _COUNTED},
-        "listed": sum(counts.values()),
-        "all_learned_because": reason,
-        "same_buckets": buckets[0] == buckets[1],
-    }  # fmt: skip
+    facts = PreviousModels(
+        run=previous.run_id,
+        changes={f"{kind}s {change}": counts.get((kind, change), 0)
+                 for kind, change in _COUNTED},
+        listed=sum(counts.values()),
+        all_learned_because=reason,
+        same_buckets=buckets[0] == buckets[1],
+    )  # fmt: skip
     changed = found.where((F.col("kind") == USER) & (F.col("change") != VANISHED))
     ids = changed.select(F.col("id").alias("user_id"))
     return Kept(previous, ids if reason is None else None, facts)
@@ -199,21 +199,21 @@ def _why_all(config: Config, job: LearnJob, previous: Run, run: Run) -> str | No
     trained = _record(previous, "train")
     targets = (trained["settings"]["targets_min"], trained["settings"]["targets_max"])
     same_targets = targets == (config.train.targets_min, config.train.targets_max)
-    if trained["facts"]["job"] != job_facts(job) or not same_targets:
+    if previous.facts(TrainFacts).job != job_facts(job) or not same_targets:
         return "other learners or settings"
     if _versions(trained["versions"]) != _versions(versions(run.spark)):
         return "other versions of packages"
     if previous.range_of(MODELS, VERSION_COLUMN) != (MODELS.version, MODELS.version):
         return "its models have other columns than this version's"
-    old, new = _record(previous, "features"), _record(run, "features")
-    if old["facts"]["files"] != new["facts"]["files"] and _origin(old) != _origin(new):
+    old, new = previous.facts(FeatureFacts), run.facts(FeatureFacts)
+    if old.files != new.files and _origin(previous) != _origin(run):
         return "features were made anew (features.kept_from keeps those of a run)"
     return None
 
 
-def _origin(features: Record) -> str:
+def _origin(run: Run) -> str:
     """Return what identifies the features that a run has learned or kept."""
-    return str(features["facts"].get("origin", features["fingerprint"]))
+    return run.facts(FeatureFacts).origin or str(_record(run, "features")["fingerprint"])
 
 
 def _versions(versions: Record) -> list[Any]:

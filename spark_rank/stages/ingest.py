@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_rank import events
 from spark_rank.config import Config, InputConfig
+from spark_rank.config.sections import check_input
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.formats import FORMATS, read_ratings
@@ -23,7 +24,8 @@ from spark_rank.data.quality import (
 )
 from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.errors import InputDataError
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.records.data import IngestFacts
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,
@@ -37,15 +39,13 @@ from spark_rank.stages.ingest_inputs import (
     input_fingerprint,
     known_numbers,
 )
-from spark_rank.stages.ingest_pieces import Pieces, counts_by_reason
+from spark_rank.stages.ingest_pieces import Dictionaries, Pieces, counts_by_reason, dictionaries
 from spark_rank.stages.ingest_recognition import recognise_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.wording import count_of
 
-# a dictionary of so many ids is sent to every task; longer ones are joined by sorting
-_BROADCAST_IDS = 2_000_000
 # the ids of so many ratings are numbered by the driver
 _FEW_RATINGS = 200_000
 _SAID_BY = {
@@ -66,10 +66,10 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         events.emit("recognised", reading, stage="ingest")
     named = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
-        gathered = gather(found, settings, run)
+        gathered = gather(found, settings, config.prepare.buckets, run)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
-        pieces = replace(pieces, rows=pieces.rows.where("bucket is not null"))
+        pieces = replace(pieces, rows=pieces.rows.where("share is not null"))
         few = counts.get(None, 0) <= _FEW_RATINGS
         tables = _write_ratings(pieces, config, settings, run, few=few)
         duplicates = counts.pop(None, 0) - tables[RATINGS.table]
@@ -79,7 +79,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         if duplicates:
             reasons[DUPLICATE] = duplicates
             names = _dictionaries(run, tables[ITEMS.table])
-            repeated = repeated_ratings(pieces, *names, settings.duplicates)
+            repeated = repeated_ratings(pieces, names, settings.duplicates)
             repeated = keep_in_scratch(run)(repeated, "repeated")
             aside = _set_aside(repeated, duplicates, gathered, found, settings, run)
             unusable = unusable.unionByName(aside)
@@ -93,8 +93,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.known_format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    titles, unreadable = write_titles(named, run)
-    tables |= titles
+    tables |= write_titles(named, run)
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
@@ -103,20 +102,21 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{count_of(tables[USERS.table], 'user')} and "
         f"{count_of(tables[ITEMS.table], 'item')}, {quarantined:,} quarantined{_in_words(reasons)}"
         + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
-        + "".join(
-            f", {count_of(lines, 'line')} of titles unreadable"
-            for lines in unreadable.values()
-            if lines
+        + (
+            f", {count_of(named.unreadable, 'line')} of titles unreadable"
+            if named is not None and named.unreadable
+            else ""
         ),
         tables,
-        {
-            "rows_in": rows,
-            "quarantined_by_reason": reasons,
-            "dropped_by_reason": dropped,
-            "rating_scale": scale,
-            "read_as": reading,
-            **unreadable,
-        },
+        IngestFacts(
+            rows_in=rows,
+            quarantined_by_reason=reasons,
+            dropped_by_reason=dropped,
+            rating_scale=scale,
+            read_as=reading,
+            titles_unreadable=None if named is None else named.unreadable,
+            buckets=config.prepare.buckets,
+        ),
     )
 
 
@@ -143,22 +143,21 @@ def _write_ratings(
     """Write dictionaries and ratings; return their rows."""
     tables = {}
     items = pieces.item_ids().select("item_id")
-    ids = {USERS: pieces.user_ids(), ITEMS: items if few else items.distinct()}
+    ids = {USERS: pieces.user_ids(few=few), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)
         found = frame if few else keep_in_scratch(run)(frame, contract.table)
         known = known_numbers(config, contract, run)
         numbered = number_ids(found, id_column, number, known, few=few)
         tables[contract.table] = run.write(contract, numbered)
-    merged = pieces.merged(*_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
+    merged = pieces.merged(_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
     ratings = merged.withColumn("rating", F.col("rating").cast("float"))
     tables[RATINGS.table] = run.write(RATINGS, ratings)
     return tables
 
 
-def _dictionaries(run: Run, items: int) -> tuple[DataFrame, DataFrame]:
-    numbers = run.written(ITEMS).select("item_id", "item")
-    return run.written(USERS), F.broadcast(numbers) if items <= _BROADCAST_IDS else numbers
+def _dictionaries(run: Run, items: int) -> Dictionaries:
+    return dictionaries(run.written(USERS), run.written(ITEMS), items)
 
 
 def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> DataFrame:
@@ -244,4 +243,5 @@ STAGE = Stage(
     settings=_effective_input,
     needs=lambda config: () if config.input.path is not None else ("synthesize",),
     inputs=input_fingerprint,
+    validate=check_input,
 )

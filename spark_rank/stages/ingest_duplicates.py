@@ -6,21 +6,21 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_rank.data.quality import DUPLICATE
-from spark_rank.stages.ingest_pieces import Pieces
+from spark_rank.stages.ingest_pieces import Dictionaries, Pieces
 
 # more are not looked for in the input: all tasks would have to hold them
 MOST_PLACED = 500_000
 _VALUES = ("user_id", "item_id", "rating", "timestamp")
 
 
-def repeated_ratings(pieces: Pieces, users: DataFrame, items: DataFrame, policy: str) -> DataFrame:
+def repeated_ratings(pieces: Pieces, known: Dictionaries, policy: str) -> DataFrame:
     """Return ``user_id, item_id, rating, timestamp`` of ratings that others stand for.
 
     All are merged once more, for such ratings are few as a rule.
     """
-    merged = pieces.merged(users, items, policy, repeated=True)
-    names = users.select("user_id", "user")
-    return merged.join(names, "user").join(items, "item").select(*_VALUES)
+    merged = pieces.merged(known, policy, repeated=True)
+    names = known.users.select("user_id", "user")
+    return merged.join(names, "user").join(known.items, "item").select(*_VALUES)
 
 
 def lines_of(repeated: DataFrame, judged: DataFrame) -> DataFrame:

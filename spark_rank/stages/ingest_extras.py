@@ -43,18 +43,15 @@ def find_titles(settings: InputConfig, run: Run) -> Titles | None:
     return Titles(lines.where(whole), unreadable)
 
 
-def write_titles(titles: Titles | None, run: Run) -> tuple[dict[str, int], dict[str, int]]:
-    """Write the table `titles`, if there are any; of several titles of an item the least counts.
-
-    Return its rows, and as a fact for the manifest how many lines are no titles.
-    """
+def write_titles(titles: Titles | None, run: Run) -> dict[str, int]:
+    """Write the table `titles`, if there are any; of several titles of an item the least counts."""
     if titles is None:
-        return {}, {}
+        return {}
     least = F.min(F.struct("title", "year")).alias("best")
     one = titles.lines.groupBy("item_id").agg(least)
     items = run.written(ITEMS).select("item_id", "item")
     named = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
-    return {TITLES.table: run.write(TITLES, named)}, {"titles_unreadable": titles.unreadable}
+    return {TITLES.table: run.write(TITLES, named)}
 
 
 def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:

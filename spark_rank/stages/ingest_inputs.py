@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.stages.synthesize import synthetic_path
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract

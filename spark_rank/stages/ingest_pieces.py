@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -12,90 +16,126 @@ from spark_rank.data.merging import (
     ID_COLUMNS,
     NUMBER_COLUMNS,
     RATING_COLUMNS,
+    ItemNumbers,
     distinct_users,
-    merge_buckets,
+    merge_shares,
     pack_numbers,
     unpacked_ratings,
 )
 from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
+from spark_rank.data.shares import Shares, shares_for
 from spark_rank.errors import InputDataError
-from spark_rank.session.filesystem import FileInfo
+from spark_rank.session.files import FileInfo
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 
-# of the input to a bucket: of plain text a million ratings or less, of packed text ten times that
-_BUCKET_BYTES = 16 * 2**20
+# of the input to a share: of plain text a million ratings or less, of packed text ten times that
+_SHARE_BYTES = 16 * 2**20
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
 _PACKED_BYTES = 4 * 2**20
+# a hash table of so many ids is made in a hundredth of the time that a share takes to merge
+_MOST_HELD = 200_000
+# a dictionary of so many ids is sent to every task; longer ones are joined by sorting
+_BROADCAST_IDS = 2_000_000
 
 
-def bucket_count(files: list[FileInfo]) -> int:
-    """Return into how many buckets the ratings are merged: it follows from the input alone."""
+def merged_shares(files: list[FileInfo], buckets: int) -> Shares:
+    """Return the shares that ratings are merged in: they follow from the input and the buckets."""
     parts = sum(
-        info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _BUCKET_BYTES)
+        info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _SHARE_BYTES)
         for info in files
     )
-    return max(1, round(parts))
+    return shares_for(buckets, max(1, round(parts)))
 
 
-def cut(checked: DataFrame, buckets: int) -> DataFrame:
+def cut(checked: DataFrame, shares: Shares) -> DataFrame:
     """Return the pieces and tallies of judged rows."""
     names = ("user_id", "item_id", "rating", "timestamp", "reason")
-    return by_workers(
-        checked.select(*names), partial(cut_rows, buckets=buckets), ddl(PIECE_COLUMNS)
-    )
+    return by_workers(checked.select(*names), partial(cut_rows, shares=shares), ddl(PIECE_COLUMNS))
 
 
 def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
     """Return the number of rows per reason, None for the good ones."""
-    rows = pieces.where("bucket is not null or reason is not null")
-    counts = {
-        row["reason"]: row["rows"]
-        for row in rows.groupBy("reason").agg(F.sum("rows").alias("rows")).collect()
-    }
+    rows = pieces.where("share is not null or reason is not null").select("reason", "rows")
+    # a row for a hundred thousand ratings: one task reads two columns sooner than two jobs begin
+    sums = rows.coalesce(1).groupBy("reason").agg(F.sum("rows").alias("rows"))
+    counts = {row["reason"]: row["rows"] for row in sums.collect()}
     if not counts:
         raise InputDataError("the input holds no rows: there is no rating to learn from")
     return counts
 
 
+class Dictionaries(NamedTuple):
+    """The numbers of users and items; those of the items `held` by every worker, if they can be."""
+
+    users: DataFrame
+    items: DataFrame
+    held: Broadcast[ItemNumbers] | None
+
+
+def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Dictionaries:
+    """Return the dictionaries, ``user_id, user`` and ``item_id, item``, as merging wants them."""
+    items = items.select("item_id", "item")
+    if item_count > _MOST_HELD:
+        joined = F.broadcast(items) if item_count <= _BROADCAST_IDS else items
+        return Dictionaries(users, joined, None)
+    found = items.toArrow()
+    ids = found.column("item_id").combine_chunks().cast(pa.string())
+    numbers = ItemNumbers(ids, found.column("item").to_numpy().astype(np.int64))
+    return Dictionaries(users, items, items.sparkSession.sparkContext.broadcast(numbers))
+
+
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of all good rows, by `buckets` buckets of users."""
+    """The pieces of all good rows, by shares of users."""
 
     rows: DataFrame
-    buckets: int
+    shares: Shares
 
-    def user_ids(self) -> DataFrame:
-        """Return the different user ids, found bucket by bucket."""
-        packed = self.rows.select("bucket", "users").repartitionById(self.buckets, "bucket")
+    def user_ids(self, *, few: bool) -> DataFrame:
+        """Return the user ids: each once, or of `few` ratings as often as it takes no shuffle."""
+        packed = self.rows.select("share", "users")
+        packed = packed if few else self._dealt_out(packed)
         return by_workers(packed.select("users"), distinct_users, ddl(ID_COLUMNS))
 
     def item_ids(self) -> DataFrame:
         """Return the item ids of all pieces, with the piece and the place in it."""
-        return self.rows.select("chunk", "bucket", F.posexplode("items").alias("place", "item_id"))
+        return self.rows.select("chunk", "share", F.posexplode("items").alias("place", "item_id"))
 
     def ratings_as_given(self) -> DataFrame:
         """Return the column `rating`, with what is repeated."""
         return by_workers(self.rows.select("ratings"), unpacked_ratings, "rating double")
 
-    def merged(
-        self, users: DataFrame, items: DataFrame, policy: str, *, repeated: bool = False
-    ) -> DataFrame:
+    def merged(self, known: Dictionaries, policy: str, *, repeated: bool = False) -> DataFrame:
         """Return ``user, item, rating, timestamp``: what counts, or what it stands for too.
 
-        Packed rows are shuffled once; a partition is a bucket, in the order of user and item.
+        Packed rows are shuffled once; a partition has whole buckets of users, of which every share
+        is in the order of user and item. Workers look up the numbers of the items where every one
+        can hold the dictionary.
         """
-        places = self.item_ids().join(items, "item_id").select("chunk", "bucket", "place", "item")
+        pack = partial(pack_numbers, shares=self.shares)
+        user_numbers = by_workers(known.users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
+        columns = ["chunk", "share", "users", "user_codes", "item_codes", "ratings", "times"]
+        rows = self.rows.select(*columns, *([] if known.held is None else ["items"]))
+        if known.held is None:
+            numbers = self._item_numbers(known.items)
+            rows = rows.unionByName(numbers, allowMissingColumns=True)
+        rows = rows.unionByName(user_numbers, allowMissingColumns=True)
+        merge = partial(merge_shares, policy=policy, repeated=repeated, dictionary=known.held)
+        dealt_out = self._dealt_out(rows)
+        if self.shares.each > 1:
+            dealt_out = dealt_out.sortWithinPartitions("share")
+        return by_workers(dealt_out, merge, ddl(RATING_COLUMNS))
+
+    def _item_numbers(self, items: DataFrame) -> DataFrame:
+        """Return the numbers of every piece's items, in their order."""
+        places = self.item_ids().join(items, "item_id").select("chunk", "share", "place", "item")
         listed = F.array_sort(F.collect_list(F.struct("place", "item")))
-        item_numbers = places.groupBy("chunk", "bucket").agg(
+        return places.groupBy("chunk", "share").agg(
             F.transform(listed, lambda entry: entry["item"]).alias("item_numbers")
         )
-        pack = partial(pack_numbers, buckets=self.buckets)
-        user_numbers = by_workers(users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
-        columns = ("chunk", "bucket", "users", "user_codes", "item_codes", "ratings", "times")
-        rows = self.rows.select(*columns)
-        for numbers in (item_numbers, user_numbers):
-            rows = rows.unionByName(numbers, allowMissingColumns=True)
-        merge = partial(merge_buckets, policy=policy, repeated=repeated)
-        shuffled = rows.repartitionById(self.buckets, "bucket")
-        return by_workers(shuffled, merge, ddl(RATING_COLUMNS))
+
+    def _dealt_out(self, rows: DataFrame) -> DataFrame:
+        """Return rows with a column `share`, each in the task that has its share."""
+        task = F.floor(F.col("share") / self.shares.each).cast("int")
+        return rows.repartitionById(self.shares.tasks, task)

@@ -16,7 +16,8 @@ from spark_rank.data.formats.samples import Sample, read_samples, spread
 from spark_rank.data.formats.table_settings import complete_table, table_words
 from spark_rank.data.formats.tabular import as_movielens_csv
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.session.filesystem import FileInfo, Filesystem
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import Filesystem
 
 # enough to see what a file is; a tape archive tells at the end of its first block
 _MARK = 4096

@@ -19,8 +19,10 @@ from spark_rank.data.formats.netflix import parse_headed
 from spark_rank.data.formats.netflix_records import find_separator
 from spark_rank.data.formats.netflix_scan import SCAN_COLUMNS, ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.quality import allowed_ratings
+from spark_rank.data.shares import Shares
 from spark_rank.errors import InputDataError
-from spark_rank.session.filesystem import FileInfo, literal
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import literal
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.ingest_pieces import PACKED
 from spark_rank.store.run import Run
@@ -41,7 +43,7 @@ _SPLITS = pa.schema([
 
 
 def scan_netflix(
-    found: Sequence[FileInfo], settings: InputConfig, buckets: int, run: Run, keep: Keep
+    found: Sequence[FileInfo], settings: InputConfig, shares: Shares, run: Run, keep: Keep
 ) -> tuple[DataFrame, Reading | None]:
     """Return the pieces of all plain lines, and the other lines, if any, as rows to be judged.
 
@@ -50,7 +52,7 @@ def scan_netflix(
     line by line, if the records that were read are not all of it.
     """
     files = [info.path for info in found]
-    job = ScanJob(_allowed_digits(settings), buckets, _separator(found, run))
+    job = ScanJob(_allowed_digits(settings), shares, _separator(found, run))
     while True:
         work = partial(scan_lines, job=job)
         text = _text(files, job.separator, run)
@@ -60,7 +62,7 @@ def scan_netflix(
             job = replace(job, separator=None)
             continue
         before = _before(splits)
-        pieces = scanned.where("bucket is not null")
+        pieces = scanned.where("share is not null")
         movies = {borrowed_movie(*place): movie for place, (_, movie) in before.items()}
         begun_within = any(block for _, block in before)
         names = _borrowed_names(pieces) if begun_within else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from spark_rank.config import Config
 from spark_rank.errors import ConfigError
 from spark_rank.features.files import open_distributed
 from spark_rank.frames.item_features import FeatureArrays, item_table
-from spark_rank.stages.feature_tables import distribute_files, file_facts, publish_files
-from spark_rank.stages.final_run import FinalRun, is_refitted
+from spark_rank.reader.recorded import is_refitted
+from spark_rank.records.features import FactorFacts
+from spark_rank.stages.feature_tables import distribute_files, publish_files
+from spark_rank.stages.final_run import FinalRun
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ITEM_FEATURES, ITEMS
@@ -40,7 +43,7 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Take the factors of an earlier run; of items that it does not know nothing is expected."""
     earlier, record = run_with_factors(config, run)
     old = open_distributed(distribute_files(spark, earlier))
-    items = run.read(ITEMS).select("item", "item_id").orderBy("item").toArrow()
+    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
     ids = items.column("item_id").combine_chunks()
     found = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
     known = ~np.isnan(found)
@@ -54,18 +57,18 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     offsets = items.append_column("offset", pa.array(offset))
     made = FeatureArrays.shared(offsets, matrix, prior)
     written = run.write(ITEM_FEATURES, item_table(spark, offsets, matrix))
-    facts = file_facts(publish_files(run, made), made.squared_radius)
-    names = ("users", "ratings", "noise", "spread")
+    learned = earlier.facts(FactorFacts)
     unknown = int(np.count_nonzero(~known))
     return StageResult(
         # a column more holds every user's own level, and is no factor
         f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
         f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
         {ITEM_FEATURES.table: written},
-        {
-            **facts,
-            **{name: record["facts"][name] for name in names},
-            "origin": record["facts"].get("origin", record["fingerprint"]),
-            "without": unknown,
-        },
+        replace(
+            learned,
+            files=publish_files(run, made),
+            squared_radius=made.squared_radius,
+            origin=learned.origin or record["fingerprint"],
+            without=unknown,
+        ),
     )

@@ -2,75 +2,145 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, PrepareConfig
+from spark_rank.config.sections import check_prepare
 from spark_rank.data.blocks import user_blocks
-from spark_rank.data.filters import FilterStep, filter_ratings, settled
-from spark_rank.data.profile import activity_profile, rating_profile
+from spark_rank.data.filters import BROADCAST_ROWS, FilterStep, filter_ratings, settled, short
+from spark_rank.data.profile import (
+    RatingTimes,
+    count_bins,
+    histogram,
+    log_binned,
+    rating_times,
+)
 from spark_rank.data.splits import goes_by_time
 from spark_rank.errors import InputDataError
-from spark_rank.frames.item_counts import block_sizes, item_counts
+from spark_rank.frames.block_counts import BlockCounts, block_counts, counted, item_counts
+from spark_rank.records.data import DataProfile, IngestFacts, PrepareFacts, RatingScale
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
 from spark_rank.wording import count_of
 
-# workers get ratings by the ten thousands, packed users by their bytes; and there are enough
-# tasks to keep all cores to the end
-_READING = {
-    "spark.sql.files.maxPartitionBytes": "33554432",
+# workers get ratings by the ten thousands, packed users by their bytes
+_BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": "16777216",
+}
+# enough tasks to keep all cores to the end
+_SMALL_TASKS = {"spark.sql.files.maxPartitionBytes": "33554432"}
+# no file is cut, none shares a task with another: more than any of them has
+_A_TASK_A_FILE = {
+    "spark.sql.files.maxPartitionBytes": str(2**40),
+    "spark.sql.files.openCostInBytes": str(2**40),
 }
 
 
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Filter, gather each user's ratings into one row, mark the training part, and profile."""
     settings = config.prepare
-    ingested = run.record("ingest") or {}
-    users, items = run.read(USERS), run.read(ITEMS)
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
-    ratings, activity, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
-    profile = {
-        **activity_profile(activity),
-        **rating_profile(ratings, ingested["facts"]["rating_scale"]),
-    }
-    _check_times(settings, profile)
-    with ExitStack() as stack:
-        for name, value in _READING.items():
-            stack.enter_context(runtime_setting(spark, name, value))
-        blocks = user_blocks(ratings, users, items, settings, config.seed)
-        written = run.write(BLOCKS, blocks, ("bucket",))
-    made = run.written(BLOCKS)
-    counts = item_counts(made, items)
-    counted = run.write(ITEM_COUNTS, counts)
-    sizes = block_sizes(made)
+    ratings, steps = filter_ratings(everything, run.read(USERS), settings, config.seed, run.keep)
+    times = rating_times(ratings)
+    _check_times(settings, times)
+    written = _write_blocks(ratings, config, run)
+    of_items, facts = count_written_blocks(run, times, steps)
     return StageResult(
-        f"{count_of(written, 'user')}: {count_of(sizes['train_ratings'], 'rating')} to learn from, "
-        f"{sizes['test_ratings']:,} held out{_in_words(settings, steps)}",
-        {BLOCKS.table: written, ITEM_COUNTS.table: counted},
-        {
-            **sizes,
-            "filters": [step.facts() for step in steps],
-            "filters_settled": settled(steps),
-            "profile": profile,
-        },
+        f"{count_of(written, 'user')}: {count_of(facts.train_ratings, 'rating')} to learn from, "
+        f"{facts.test_ratings:,} held out{_in_words(settings, steps)}",
+        {BLOCKS.table: written, ITEM_COUNTS.table: of_items},
+        facts,
         written,
     )
 
 
-def _check_times(settings: PrepareConfig, profile: dict[str, Any]) -> None:
-    missing = profile["without_time"]
+def count_written_blocks(
+    run: Run, times: RatingTimes, steps: Sequence[FilterStep] = ()
+) -> tuple[int, PrepareFacts]:
+    """Write `item_counts` of the blocks of the stage in progress; return its rows and the facts."""
+    scale = run.facts(IngestFacts).rating_scale
+    found = run.keep(counted(run.written(BLOCKS), scale), "counted")
+    of_items = run.write(ITEM_COUNTS, item_counts(found, run.read(ITEMS)))
+    counts = block_counts(found)
+    profile = _profile(times, counts, scale, run)
+    return of_items, PrepareFacts(
+        train_ratings=counts.train,
+        test_ratings=profile.ratings - counts.train,
+        most_ratings_of_a_user=counts.most,
+        users_with_nothing_held_out=counts.whole,
+        filters=tuple(step.facts() for step in steps),
+        filters_settled=settled(steps),
+        profile=profile,
+    )
+
+
+def _write_blocks(ratings: DataFrame, config: Config, run: Run) -> int:
+    """Write the blocks, without a shuffle of the ratings where `ingest` has left them by bucket."""
+    if _come_by_bucket(config.prepare, run):
+        written = _written_blocks(ratings, config, run, by_bucket=True)
+        if _is_by_bucket(run):
+            return written
+    return _written_blocks(ratings, config, run, by_bucket=False)
+
+
+def _come_by_bucket(settings: PrepareConfig, run: Run) -> bool:
+    """Tell whether a file of `ratings` has whole buckets, and all joins leave it where it is."""
+    filtered = bool(settings.filters) or settings.user_share < 1.0
+    joined = max(run.rows(USERS), run.rows(ITEMS) if filtered else 0)
+    same = run.facts(IngestFacts).buckets == settings.buckets
+    return same and joined <= BROADCAST_ROWS
+
+
+def _written_blocks(ratings: DataFrame, config: Config, run: Run, *, by_bucket: bool) -> int:
+    users = short(run.read(USERS), run.rows(USERS))
+    with ExitStack() as stack:
+        for name, value in {**_BATCHES, **(_A_TASK_A_FILE if by_bucket else _SMALL_TASKS)}.items():
+            stack.enter_context(runtime_setting(run.spark, name, value))
+        blocks = user_blocks(
+            ratings, users, run.read(ITEMS), config.prepare, config.seed, by_bucket=by_bucket
+        )
+        return run.write(BLOCKS, blocks, ("bucket",))
+
+
+def _is_by_bucket(run: Run) -> bool:
+    """Tell whether every bucket came from one task, so that no user has two blocks."""
+    files = run.files.below(run.draft_path(BLOCKS.table))
+    folders = [file.path.rpartition("/")[0] for file in files if file.path.endswith(".parquet")]
+    return len(folders) == len(set(folders))
+
+
+def _profile(times: RatingTimes, counts: BlockCounts, scale: RatingScale, run: Run) -> DataProfile:
+    """Return how ratings, users and items are distributed, and the times.
+
+    Density is the share of (user, item) pairs that are rated; None without any pair.
+    """
+    of_items = run.written(ITEM_COUNTS).select("n").toArrow().column("n").to_numpy()
+    ratings, users = sum(counts.ratings.values()), sum(counts.users.values())
+    pairs = users * len(of_items)
+    return DataProfile(
+        **times._asdict(),
+        users=users,
+        items=len(of_items),
+        density=ratings / pairs if pairs else None,
+        histogram=histogram(counts.ratings, scale),
+        user_activity=log_binned(counts.users),
+        item_popularity=log_binned(Counter(count_bins(of_items).tolist())),
+    )
+
+
+def _check_times(settings: PrepareConfig, times: RatingTimes) -> None:
+    missing = times.without_time
     if goes_by_time(settings) and missing:
         raise InputDataError(
             f"prepare.split {settings.split!r} goes by time, but there are ratings without "
-            f"one, {missing:,} of {profile['ratings']:,}: give the column of the time "
+            f"one, {missing:,} of {times.ratings:,}: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
 
@@ -94,4 +164,5 @@ STAGE = Stage(
     run=prepare,
     settings=lambda config: config.prepare,
     needs=lambda config: ("ingest",),
+    validate=check_prepare,
 )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.labels import trained_labels
+from spark_rank.config.sections import check_rank
 from spark_rank.errors import ConfigError
 from spark_rank.frames import rank as frames
+from spark_rank.reader.recorded import model_labels, recorded_training
+from spark_rank.records.results import RankFacts
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, members_of, model_labels
+from spark_rank.stages.models import all_models, members_of
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import recorded_training, tasks_by_bucket
+from spark_rank.stages.training import tasks_by_bucket
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, RANKINGS
 from spark_rank.users.ranking import MEMBERS, VOTES, RankJob
@@ -34,12 +37,12 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )  # fmt: skip
     made = frames.rank(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
     rows = run.write(RANKINGS, made)
-    facts = _facts(run.written(RANKINGS))
+    facts = _facts(asked, run.written(RANKINGS))
     return StageResult(
-        f"{count_of(rows, 'user')}, {count_of(facts['calls'], 'question')} for "
-        f"{count_of(facts['items'], 'item')}",
+        f"{count_of(rows, 'user')}, {count_of(facts.calls, 'question')} for "
+        f"{count_of(facts.items, 'item')}",
         {RANKINGS.table: rows},
-        {"learners": asked, **facts},
+        facts,
         rows,
     )
 
@@ -63,9 +66,9 @@ def asked_learners(config: Config, run: Run) -> list[str]:
     return sorted(settings.learners or by_default)
 
 
-def _facts(rankings: DataFrame) -> dict[str, Any]:
+def _facts(learners: Sequence[str], rankings: DataFrame) -> RankFacts:
     found = rankings.agg(F.sum("calls"), F.sum("n_items")).head() or (None, None)
-    return {"calls": found[0] or 0, "items": found[1] or 0}
+    return RankFacts(learners=tuple(learners), calls=found[0] or 0, items=found[1] or 0)
 
 
 def _needs(config: Config) -> tuple[str, ...]:
@@ -80,4 +83,5 @@ STAGE = Stage(
     run=rank,
     settings=lambda config: config.rank,
     needs=_needs,
+    validate=check_rank,
 )

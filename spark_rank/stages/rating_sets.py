@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.compiled import njit
-from spark_rank.data.merging import order_of_pairs
+from spark_rank.data.duplicates import order_of_pairs
 from spark_rank.data.packing import unpack_integers, unpack_ratings, unpack_strings
 from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet, ids_in_order, user_blocks
 

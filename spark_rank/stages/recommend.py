@@ -9,53 +9,60 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
-from spark_rank.config.ensemble_checks import trained_labels
+from spark_rank.config.labels import trained_labels
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
+from spark_rank.config.sections import check_recommend
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.frames import recommend as frames
 from spark_rank.frames.buckets import in_buckets
 from spark_rank.learners import learner_class
-from spark_rank.planning.work import is_kernel
-from spark_rank.session.filesystem import java_reason
+from spark_rank.learners.costs import kernel_of
+from spark_rank.reader.recorded import (
+    REFIT,
+    asked_learner,
+    asked_models,
+    is_refitted,
+    rating_limits,
+    recorded_training,
+)
+from spark_rank.records.data import PrepareFacts
+from spark_rank.records.models import TrainFacts
+from spark_rank.records.results import RecommendFacts
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.final_run import REFIT, as_refitted, is_refitted, refit_input
-from spark_rank.stages.models import all_models, model_labels, status_of
+from spark_rank.stages.final_run import refit_input, refitted_run
+from spark_rank.stages.models import all_models
 from spark_rank.stages.stage import Stage, StageResult
-from spark_rank.stages.training import rank_scale, rating_limits, recorded_training
+from spark_rank.stages.training import rank_scale
 from spark_rank.store.run import Run
 from spark_rank.store.waves import Wave, write_in_waves
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
-from spark_rank.users.joining import Asked
-from spark_rank.users.learning import FAILED
-from spark_rank.users.recommending import RecommendJob, facts_as_bytes
+from spark_rank.users.candidates import ListRules, item_facts, named_ids
+from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
-_EXAMPLES = 3  # ids named of those that are no items
 
 
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Bring every user's model and items together, and list what is unseen."""
     settings = config.recommend
     label = asked_learner(settings, run)
-    run = as_refitted(run, label)
+    run = refitted_run(run, label)
     _tell_if_from_a_part(config, label, run)
     job = recommend_job(settings, label, spark, run)
-    items = item_facts(settings, run)
+    items = facts_of_items(settings, run)
     candidates = pc.sum(items.column("candidate")).as_py() or 0
     if candidates == 0:
         raise ConfigError(
             "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
             "exclude"
         )
-    facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
-    shared = spark.sparkContext.broadcast(facts_as_bytes(facts))
+    shared = spark.sparkContext.broadcast(facts_as_bytes(list_facts(items)))
     models, blocks, wanted = all_models(run), run.read(BLOCKS), asked_models(run, label)
 
     def listed(wave: Wave) -> DataFrame:
@@ -74,14 +81,20 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
-    found = _facts(run.written(RECOMMENDATIONS))
+    heads, places = _counted(run.written(RECOMMENDATIONS))
     return StageResult(
-        f"{count_of(found['users'], 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
+        f"{count_of(heads, 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
         f"{candidates:,} of {count_of(len(items), 'item')}"
         f"{', learned from all ratings' if run.all_ratings else ''}",
         {RECOMMENDATIONS.table: rows},
-        {"learner": label, "candidates": candidates, "all_ratings": run.all_ratings, **found},
-        found["users"],
+        RecommendFacts(
+            learner=label,
+            candidates=candidates,
+            all_ratings=run.all_ratings,
+            users=heads,
+            places=places,
+        ),
+        heads,
     )
 
 
@@ -89,7 +102,7 @@ def _tell_if_from_a_part(config: Config, label: str, run: Run) -> None:
     """Warn where lists come from the training part, though `refit` is asked for."""
     found = run.record(REFIT)
     skipped = found is not None and not is_refitted(run)  # which `refit` has said itself
-    held_out = (run.record("prepare") or {})["facts"]["test_ratings"]
+    held_out = run.facts(PrepareFacts).test_ratings
     if config.refit.in_pipeline and held_out and not (run.all_ratings or skipped):
         others = "not there" if found is None else "of other learners only"
         emit(
@@ -106,7 +119,7 @@ def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
     To plan and to save a wave of 60,000 users takes a fifth of the time of their lists, unless
     models score user by user.
     """
-    waves = [tuple(part["buckets"]) for part in (run.record("train") or {})["facts"]["waves"]]
+    waves = [part.buckets for part in run.facts(TrainFacts).waves]
     together = _QUICK if label in _scored_together(run) else 1
     return [tuple(chain.from_iterable(waves[first : first + together]))
             for first in range(0, len(waves), together)]  # fmt: skip
@@ -118,25 +131,8 @@ def _scored_together(run: Run) -> set[str]:
         return {ITEM_OFFSET}
     return {ITEM_OFFSET} | {
         entry.label for entry in recorded_training(run).learners
-        if learner_class(entry.learner).scores_linearly and not is_kernel(entry)
+        if learner_class(entry.learner).scores_linearly and kernel_of(entry) == "linear"
     }  # fmt: skip
-
-
-def asked_models(run: Run, label: str) -> Asked:
-    """Return whose models make lists: where the learner failed, it is the item offset's."""
-    failed = any(status.startswith(FAILED) for status in status_of(run, label))
-    return Asked(label, ITEM_OFFSET if failed else None)
-
-
-def asked_learner(settings: RecommendConfig, run: Run, key: str = "recommend.learner") -> str:
-    """Return the label of the learner whose models score; `key` is where it was named."""
-    labels = model_labels(run)
-    if recorded_training(run).baselines:
-        labels.append(ITEM_OFFSET)
-    name = labels[0] if settings.learner is None else settings.learner
-    if name not in labels:
-        raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
-    return name
 
 
 def recommend_job(
@@ -150,75 +146,26 @@ def recommend_job(
     )  # fmt: skip
 
 
-def item_facts(settings: RecommendConfig, run: Run) -> pa.Table:
+def facts_of_items(settings: RecommendConfig, run: Run) -> pa.Table:
     """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
-    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
-    counts = run.read(ITEM_COUNTS).select("item", "n_train").toArrow()
-    places = pc.index_in(items.column("item"), counts.column("item"))
-    n_ratings = counts.column("n_train").take(places).fill_null(0).cast(pa.int32())
-    table = items.append_column("title", _titles(items, run)).append_column("n_ratings", n_ratings)
-    candidates = _candidates(table, settings, run)
-    if (run.record("prepare") or {})["settings"]["filters"]:
-        # who rated an item that a filter dropped is not known any more
-        candidates = pc.and_(candidates, places.is_valid().combine_chunks())
-    return table.append_column("candidate", candidates)
-
-
-def _titles(items: pa.Table, run: Run) -> pa.ChunkedArray:
-    """Return the names of items, null where none is known."""
-    if not run.has(TITLES):
-        return pa.chunked_array([pa.nulls(len(items), pa.string())])
-    titles = run.read(TITLES).select("item_id", "title").toArrow()
-    places = pc.index_in(items.column("item_id"), titles.column("item_id"))
-    return titles.column("title").take(places)
-
-
-def _candidates(table: pa.Table, settings: RecommendConfig, run: Run) -> pa.Array:
-    """Tell of every item whether it may be in a list."""
-    ids = table.column("item_id").combine_chunks()
-    allowed = pc.greater_equal(table.column("n_ratings"), settings.min_ratings).combine_chunks()
-    included = _named(settings, "include", run)
-    excluded = _named(settings, "exclude", run)
-    if included is not None:
-        known = pc.is_in(ids, value_set=pa.array(included, pa.string()))
-        if not pc.any(known).as_py():
-            named = _examples(included) or "no id is given"
-            raise ConfigError(f"recommend.include: the run has none of these items: {named}")
-        _tell_unknown("include", included, ids)
-        allowed = pc.and_(allowed, known)
-    if excluded is not None:
-        _tell_unknown("exclude", excluded, ids)
-        unwanted = pc.is_in(ids, value_set=pa.array(excluded, pa.string()))
-        allowed = pc.and_(allowed, pc.invert(unwanted))
-    return allowed
-
-
-def _tell_unknown(key: str, named: list[str], ids: pa.Array) -> None:
-    """Warn of ids that are no items: of a misspelt one, or of a file that is no list of ids."""
-    known = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
-    unknown = [name for name, there in zip(named, known, strict=True) if not there]
-    if unknown:
-        emit(
-            "unknown_items",
-            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are no items of the run: "
-            f"{_examples(unknown)}",
-            stage="recommend", level="warning", key=key, unknown=len(unknown), named=len(named),
-        )  # fmt: skip
-
-
-def _examples(names: list[str]) -> str:
-    """Return the first of some ids as text."""
-    more = ", …" if len(names) > _EXAMPLES else ""
-    return ", ".join(map(repr, names[:_EXAMPLES])) + more
+    rules = ListRules(
+        settings.min_ratings,
+        _named(settings, "include", run),
+        _named(settings, "exclude", run),
+        counted_only=bool((run.record("prepare") or {})["settings"]["filters"]),
+    )
+    return item_facts(
+        run.read(ITEMS).select("item", "item_id").toArrow(),
+        run.read(ITEM_COUNTS).select("item", "n_train").toArrow(),
+        run.read(TITLES).select("item_id", "title").toArrow() if run.has(TITLES) else None,
+        rules,
+    )
 
 
 def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
     """Return the ids that a key and its file name, each once; None if neither is set."""
-    inline, path = getattr(settings, key), getattr(settings, f"{key}_from")
-    if path is None:
-        return inline or None
-    lines = (line.strip() for line in _text(path, key, run).splitlines())
-    return list(dict.fromkeys([*inline, *[line for line in lines if line]]))
+    path = getattr(settings, f"{key}_from")
+    return named_ids(getattr(settings, key), None if path is None else _text(path, key, run))
 
 
 def _text(path: str, key: str, run: Run) -> str:
@@ -227,8 +174,8 @@ def _text(path: str, key: str, run: Run) -> str:
     try:
         # an editor's mark at the beginning is no part of the first id
         return run.files.read_text(path).removeprefix("\ufeff")
-    except (UnicodeDecodeError, Py4JJavaError) as error:
-        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else java_reason(error)
+    except (UnicodeDecodeError, OSError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise ConfigError(f"recommend.{key}_from: {path}: cannot be read ({reason})") from None
 
 
@@ -253,7 +200,7 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     return settings
 
 
-def _facts(lists: DataFrame) -> dict[str, Any]:
+def _counted(lists: DataFrame) -> tuple[int, dict[str, int]]:
     """Return how many users have a list, and how many places each source fills."""
     first = (F.col("list") == "top") & (F.col("position") == 1)
     counts = [F.count("*").alias("places"), F.sum(first.cast("int")).alias("users")]
@@ -261,7 +208,7 @@ def _facts(lists: DataFrame) -> dict[str, Any]:
     in_order = sorted(rows, key=lambda row: (row["source"], row["reason"] or ""))
     places = {": ".join(filter(None, (row["source"], row["reason"]))): row["places"]
               for row in in_order}  # fmt: skip
-    return {"users": sum(row["users"] for row in rows), "places": places}
+    return sum(row["users"] for row in rows), places
 
 
 STAGE = Stage(
@@ -271,4 +218,5 @@ STAGE = Stage(
     needs=needs_of_lists,
     inputs=_inputs,
     follows=(REFIT,),
+    validate=check_recommend,
 )

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.metrics.meaning import Evidence, enough_users
+from spark_rank.records.results import EvaluateFacts, PageFacts
 from spark_rank.report.accuracy import MAIN_METRICS, evidence
 from spark_rank.report.learner_order import configured_order, in_order
 from spark_rank.report.plots import Histogram
@@ -57,17 +58,15 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
     records = run.records()
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
-    found = evidence(overall, records["evaluate"]["facts"]["status"])
+    found = evidence(overall, run.facts(EvaluateFacts).status)
     order = in_order(configured_order(found.means, records))
-    metrics = run.read(METRICS)
-    histograms = {
-        name: _histograms(metrics, _telling(overall, found, name), name, order)
-        for name in MAIN_METRICS
-    }
+    telling = {name: _telling(overall, found, name) for name in MAIN_METRICS}
+    counts = _users_per_bin(run.read(METRICS), telling)
+    histograms = {name: _histograms(counts, telling[name], name, order) for name in MAIN_METRICS}
     points = calibration_points(run)
     html = RunReport(run.run_id, tables, histograms, records, points).html()
     write_page(html, run.draft_path(FILE), run.files)
-    return StageResult(run.path(FILE), facts={"file": FILE})
+    return StageResult(run.path(FILE), facts=PageFacts(file=FILE))
 
 
 def write_page(html: str, path: str, files: Filesystem) -> None:
@@ -99,26 +98,43 @@ def _telling(
     }
 
 
+def _users_per_bin(
+    metrics: DataFrame, telling: dict[str, dict[str, dict[str, Any]]]
+) -> dict[tuple[str, str], list[int]]:
+    """Count users per metric, learner and bin; what lies beyond the last edge counts in the last.
+
+    One query for all metrics.
+    """
+    binned = []
+    for metric, rows in telling.items():
+        share = F.col(metric) / F.lit(_top(metric, rows)) if rows else F.lit(None).cast("double")
+        told = F.when(F.col("learner").isin(list(rows)), share)
+        binned.append(F.struct(
+            F.lit(metric).alias("metric"),
+            F.least(F.floor(told * _BINS), F.lit(_BINS - 1)).cast("int").alias("bin"),
+        ))  # fmt: skip
+    entries = metrics.select("learner", F.explode(F.array(*binned)).alias("entry"))
+    counted = (
+        entries.select("learner", "entry.*").where(F.col("bin").isNotNull())
+        .groupBy("metric", "learner", "bin").count().collect()
+    )  # fmt: skip
+    counts: dict[tuple[str, str], list[int]] = {}
+    for row in counted:
+        bins = counts.setdefault((row["metric"], row["learner"]), [0] * _BINS)
+        bins[row["bin"]] += row["count"]
+    return counts
+
+
 def _histograms(
-    metrics: DataFrame,
+    counts: dict[tuple[str, str], list[int]],
     rows: dict[str, dict[str, Any]],
     metric: str,
     order: list[tuple[str, bool]],
 ) -> list[Histogram]:
-    """Count users per bin in Spark; what lies beyond the last edge counts in the last bin."""
+    """Return the share of users in every bin, learner by learner."""
     if not rows:
         return []
-    top = 1.0 if metric == "misranking" else _upper_end(list(rows.values()))
-    bin_number = F.least(F.floor(F.col(metric) / F.lit(top) * _BINS), F.lit(_BINS - 1))
-    counted = (
-        metrics.where(F.col(metric).isNotNull() & F.col("learner").isin(list(rows)))
-        .groupBy("learner", bin_number.cast("int").alias("bin"))
-        .count()
-        .collect()
-    )
-    counts: dict[str, list[int]] = {learner: [0] * _BINS for learner in rows}
-    for row in counted:
-        counts[row["learner"]][row["bin"]] += row["count"]
+    top = _top(metric, rows)
     edges = [top * i / _BINS for i in range(_BINS + 1)]
     return [
         Histogram(
@@ -127,12 +143,17 @@ def _histograms(
             baseline,
             rows[learner]["mean"],
             edges,
-            [count / rows[learner]["users"] for count in counts[learner]],
+            [count / rows[learner]["users"] for count in counts.get((metric, learner), [])],
         )
         for position, (learner, baseline) in enumerate(order)
         # a constant misranks every pair: a single bar at 1 would flatten all the others
         if learner in rows and not (metric == "misranking" and learner == "constant")
     ]
+
+
+def _top(metric: str, rows: dict[str, dict[str, Any]]) -> float:
+    """Return where a metric's axis ends."""
+    return 1.0 if metric == "misranking" else _upper_end(list(rows.values()))
 
 
 def _upper_end(rows: list[dict[str, Any]]) -> float:

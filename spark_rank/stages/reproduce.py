@@ -78,7 +78,7 @@ def check_configs(configs: Sequence[Config]) -> None:
         raise ConfigError("reproduce: name at least one experiment")
     first = configs[0]
     for config in configs:
-        experiment.chosen_experiment(config)
+        experiment.STAGE.validate(config)
         if replace(config, experiment=first.experiment, run_id=first.run_id) != first:
             raise ConfigError(
                 f"reproduce: {config.run_id} and {first.run_id} differ in more than run_id "

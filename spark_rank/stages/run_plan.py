@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from spark_rank.errors import ConfigError
+from spark_rank.records.facts import was_skipped
 
 Record = Mapping[str, Any]
 # fingerprints by stage; None is one that nobody can know before the stage is made
@@ -116,8 +117,7 @@ def decide(asked: Asked, done: Record | None, upstream: Upstream, run_id: str) -
         asked.settings, asked.seed,
     ) and _same_upstream(done, upstream)  # fmt: skip
     # a stage that was skipped for lack of data has left nothing that a later run could contradict
-    skipped = "skipped" in done["facts"]
-    if asked.view or skipped or (only_inputs and _follows(asked, done)):
+    if asked.view or was_skipped(done) or (only_inputs and _follows(asked, done)):
         return Action.RENEW
     raise contradiction(asked, done, run_id)
 

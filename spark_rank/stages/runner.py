@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import spark_rank
 from spark_rank.config import Config
+from spark_rank.records.facts import as_record
 from spark_rank.session.jvm_death import named_stage
 from spark_rank.session.progress import Progress, job_description
 from spark_rank.stages.capacity import warn_if_too_small
@@ -57,6 +58,12 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
         yield
 
 
+def validate(stages: Iterable[Stage], config: Config) -> None:
+    """Raise `ConfigError` for what a stage refuses in its own section of the configuration."""
+    for stage in stages:
+        stage.validate(config)
+
+
 def check_stages(
     stages: Sequence[Stage], config: Config, run: Run, beside: Iterable[Stage] = ()
 ) -> list[Planned]:
@@ -64,6 +71,7 @@ def check_stages(
 
     `beside` are stages that the run may hold as well: what they were made with has to stay true.
     """
+    validate(stages, config)
     shelf = Shelf(run.run_id, run.root, run.record)
     planned = plan_stages([_asked(stage, config, run) for stage in stages], shelf)
     made = {one.asked.name for one in planned if one.action is not Action.KEEP}
@@ -198,7 +206,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
         "spark_rank": spark_rank.__version__,
         **{package.__name__: package.__version__ for package in packages},
         "python": platform.python_version(),
-        "java": str(jvm.System.getProperty("java.version")),
+        "java": str(getattr(jvm, "java.lang.System").getProperty("java.version")),
     }
 
 
@@ -214,7 +222,7 @@ def _spark_facts(spark: SparkSession) -> dict[str, str]:
 
 
 def _outcome(result: StageResult) -> Record:
-    return {"message": result.message, "tables": result.tables, "facts": result.facts}
+    return {"message": result.message, "tables": result.tables, "facts": as_record(result.facts)}
 
 
 def plain(settings: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
+from spark_rank.records.facts import Facts
 from spark_rank.store.run import Run
 
 
@@ -21,7 +22,7 @@ class StageResult:
 
     message: str
     tables: dict[str, int] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     users: int | None = None
 
 
@@ -33,8 +34,9 @@ class Stage:
     what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
     what other stages left: it is made anew when that has changed. A stage that `follows_inputs` is
     made anew when nothing but these has changed; of inputs by name, one that `follows` some of
-    them. `inputs` and `check` are asked before any stage of the command has run; `check` raises
-    what forbids a stage that is to be made.
+    them. `validate` raises what is wrong with the stage's own section, before Spark starts.
+    `inputs` and `check` are asked before any stage of the command has run; `check` raises what
+    forbids a stage that is to be made.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Stage:
     needs: Callable[[Config], tuple[str, ...]] = lambda config: ()
     inputs: Callable[[Config, Run], Any] = lambda config, run: None
     check: Callable[[Config, Run], None] = lambda config, run: None
+    validate: Callable[[Config], object] = lambda config: None
     view: bool = False
     follows_inputs: bool = False
     follows: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.data.synthetic import Population, generate_batches
 from spark_rank.errors import ConfigError
+from spark_rank.records.data import SynthesizeFacts
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
@@ -43,7 +44,9 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
         )
     inside = settings.path is None
     _write(ratings, settings.format, run.draft_path(SYNTHETIC.table) if inside else path)
-    return StageResult(f"{count_of(settings.users, 'user')} in {path}", facts={"path": path})
+    return StageResult(
+        f"{count_of(settings.users, 'user')} in {path}", facts=SynthesizeFacts(path=path)
+    )
 
 
 def synthetic_path(config: Config, run: Run) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, TrainConfig
+from spark_rank.config.sections import check_train
 from spark_rank.errors import InputDataError, TooManyFailuresError
 from spark_rank.frames import train as frames
+from spark_rank.records.models import TrainFacts
 from spark_rank.session.session import a_task_a_file
 from spark_rank.stages import tune
 from spark_rank.stages.first_compile import tell_compiling
@@ -27,14 +30,24 @@ from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.wording import count_of
 
 
+class Learned(NamedTuple):
+    """What was learned: a closing line, rows by table, facts, and the number of users."""
+
+    message: str
+    tables: dict[str, int]
+    facts: TrainFacts
+    users: int
+
+
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Learn with all learners from the training parts."""
-    return learn_models(config, all_specs(config, run), spark, run)
+    found = learn_models(config, all_specs(config, run), spark, run)
+    return StageResult(found.message, found.tables, found.facts, found.users)
 
 
 def learn_models(
     config: Config, specs: Sequence[LearnerSpec], spark: SparkSession, run: Run
-) -> StageResult:
+) -> Learned:
     """Distribute the feature files, learn over the blocks, count what became of the users."""
     job = learn_job(config.train, specs, spark, run)
     tell_compiling(job.specs, spark.sparkContext)
@@ -69,15 +82,20 @@ def learn_models(
     words = ", ".join(
         f"{entry.label}: " + status_in_words(counts[entry.label]) for entry in config.train.learners
     )
-    facts = {"status": counts, "failed_users": failures, "waves": wave_facts(waves),
-             "job": job_facts(job)}  # fmt: skip
+    users = rows // len(job.specs)
+    facts = TrainFacts(
+        status=counts,
+        failed_users=failures,
+        waves=wave_facts(waves),
+        job=job_facts(job),
+        previous=None if kept is None else kept.facts,
+    )
     tables = {table.table: rows}
     if kept is not None:
-        words += f"; {kept.in_words(rows // len(job.specs))}"
-        facts["previous"] = kept.facts
+        words += f"; {kept.in_words(users)}"
         if not run.all_ratings:  # else `train` has listed them
-            tables[CHANGES.table] = kept.facts["listed"]
-    return StageResult(words, tables, facts, rows // len(job.specs))
+            tables[CHANGES.table] = kept.facts.listed
+    return Learned(words, tables, facts, users)
 
 
 def _users_and_buckets(run: Run) -> tuple[int, int]:
@@ -130,4 +148,5 @@ STAGE = Stage(
     settings=lambda config: config.train,
     needs=lambda config: ("features", "prepare", *(("tune",) if tune.is_needed(config) else ())),
     check=_check,
+    validate=check_train,
 )

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
-from spark_rank.config.values import convert
 from spark_rank.errors import InputDataError
 from spark_rank.features.files import FeatureFiles
 from spark_rank.stages.feature_tables import distribute_files
@@ -30,13 +29,6 @@ def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
         )
         for entry in settings.learners
     ]  # fmt: skip
-
-
-def recorded_training(run: Run) -> TrainConfig:
-    """Return the settings that the run's models were trained with."""
-    record = run.record("train") or {}
-    settings: TrainConfig = convert(TrainConfig, record["settings"], "train")
-    return settings
 
 
 def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
@@ -83,15 +75,9 @@ def tasks_by_bucket(run: Run) -> int:
     return int((run.record("prepare") or {})["settings"]["buckets"])
 
 
-def rating_limits(run: Run) -> tuple[float, float]:
-    """Return the least and the greatest rating of the scale, as the input has them."""
-    scale = (run.record("ingest") or {})["facts"]["rating_scale"]
-    return scale["low"], scale["high"]
-
-
 def rank_scale(run: Run) -> RankScale | None:
     """Return the levels of the ratings; None if the scale is continuous and not cut."""
-    rows = run.read(RATING_SCALE).select("rating", "lower").orderBy("rank").collect()
+    rows = sorted(run.read(RATING_SCALE).collect(), key=lambda row: row["rank"])
     return scale_of([(row["rating"], row["lower"]) for row in rows])
 
 

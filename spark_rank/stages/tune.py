@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FeaturesConfig
+from spark_rank.config.sections import check_train
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
 from spark_rank.frames.tuning import least_ratings, sample_errors, tuning_sample
 from spark_rank.learners.errors import LearnerError
+from spark_rank.records.models import TuneFacts
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import learn_job, specs_of, target_blocks
 from spark_rank.stages.unseen_features import unseen_features
@@ -77,7 +79,7 @@ def errors_on_sample(
 
 def choices(
     specs: Sequence[LearnerSpec], errors: pa.Table, scale: RankScale | None
-) -> tuple[list[Row], str, dict[str, Any]]:
+) -> tuple[list[Row], str, TuneFacts]:
     """Return the rows of the table `tuning`, what is chosen in words, and as facts."""
     try:
         rows = grid_scores(specs, errors, scale)
@@ -94,12 +96,12 @@ def choices(
     at_edges = [text for spec in specs for text in edges(spec, points[spec.label])]
     for text in at_edges:
         emit("grid_edge", text, stage="tune", level="warning")
-    facts = {
-        "chosen": points,
-        "priors": {label: prior and prior.to_record() for label, prior in priors.items()},
-        "edges": at_edges,
-        "failures": len(failures),
-    }
+    facts = TuneFacts(
+        chosen=points,
+        priors={label: None if p is None else p.to_facts() for label, p in priors.items()},
+        edges=tuple(at_edges),
+        failures=len(failures),
+    )
     return rows, words, facts
 
 
@@ -126,7 +128,7 @@ def _kept_choice(config: Config, run: Run) -> StageResult | None:
     columns = [column.name for column in TUNING.columns]
     rows = run.write(TUNING, earlier.read(TUNING).select(*columns).coalesce(1))
     return StageResult(f"kept from {named}: {record['message']}", {TUNING.table: rows},
-                       record["facts"])  # fmt: skip
+                       earlier.facts(TuneFacts))  # fmt: skip
 
 
 def _as_recorded(config: Config, run: Run) -> FeaturesConfig:
@@ -152,19 +154,19 @@ def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
             f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
             "the new run a name of its own with --set run_id=NAME, or go back to what they were"
         )
-    return decided(specs, record["facts"])
+    return decided(specs, run.facts(TuneFacts))
 
 
-def decided(specs: Sequence[LearnerSpec], facts: dict[str, Any]) -> list[LearnerSpec]:
+def decided(specs: Sequence[LearnerSpec], facts: TuneFacts) -> list[LearnerSpec]:
     """Return the learners with what `choices` tells as facts."""
     return [_decided(spec, facts) if spec.grid else spec for spec in specs]
 
 
-def _decided(spec: LearnerSpec, facts: dict[str, Any]) -> LearnerSpec:
-    prior = facts["priors"].get(spec.label)
+def _decided(spec: LearnerSpec, facts: TuneFacts) -> LearnerSpec:
+    prior = facts.priors.get(spec.label)
     if prior is not None:
-        return replace(spec, prior=ChoicePrior.from_record(prior))
-    return replace(spec, params=facts["chosen"][spec.label], grid={})
+        return replace(spec, prior=ChoicePrior.from_facts(prior))
+    return replace(spec, params=facts.chosen[spec.label], grid={})
 
 
 def is_needed(config: Config) -> bool:
@@ -199,4 +201,5 @@ STAGE = Stage(
     run=tune,
     settings=_deciding_settings,
     needs=lambda config: ("features", "prepare"),
+    validate=check_train,
 )

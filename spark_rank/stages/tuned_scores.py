@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.frames.tuning import least_ratings, sample_order
+from spark_rank.records.results import TunedScore
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import TUNING
 from spark_rank.users.choice_prior import mean_and_error
 from spark_rank.users.learning import APPROXIMATED, LEARNED
 
 
-def tuned_scores(run: Run, metrics: DataFrame) -> dict[str, dict[str, Any]]:
+def tuned_scores(run: Run, metrics: DataFrame) -> dict[str, TunedScore]:
     """Return, by learner with a grid, the chosen point's error in tuning and on held-out ratings.
 
     The users are those that `tune` chose on, as far as they have a model and held-out ratings.
@@ -28,13 +29,13 @@ def tuned_scores(run: Run, metrics: DataFrame) -> dict[str, dict[str, Any]]:
     for row in chosen:
         own = metrics.where(F.col("learner") == row["learner"])
         error, noise = _held_out_error(own, row["measure"], record)
-        found[row["learner"]] = {
-            "measure": row["measure"],
-            "tuning": row["error"],
-            "tuning_standard_error": row["standard_error"],
-            "held_out": error,
-            "held_out_standard_error": noise,
-        }
+        found[row["learner"]] = TunedScore(
+            measure=row["measure"],
+            tuning=row["error"],
+            tuning_standard_error=row["standard_error"],
+            held_out=error,
+            held_out_standard_error=noise,
+        )
     return found
 
 

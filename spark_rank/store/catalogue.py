@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from spark_rank.errors import ConfigError, ContractError
-from spark_rank.session.filesystem import Filesystem
+from spark_rank.records.facts import read_facts
+from spark_rank.records.models import LearnedSince
+from spark_rank.session.files import Files
 from spark_rank.store.drafts import FOLDER as DRAFTS
 from spark_rank.store.inventory import from_record
 from spark_rank.store.lease import Lease
 from spark_rank.store.needed_runs import needs_of_complete, noted_runs, recorded_runs
 from spark_rank.store.pointer import promoted_run
-from spark_rank.store.run import Run
+from spark_rank.store.run_records import RunRecords
 from spark_rank.tables.contracts import BLOCKS
 from spark_rank.visible import visible
 
@@ -48,14 +48,13 @@ class RunState:
 class Catalogue:
     """The runs of a store."""
 
-    def __init__(self, spark: SparkSession, store: str) -> None:
-        self.spark = spark
+    def __init__(self, files: Files, store: str) -> None:
+        self.files = files
         self.store = store
-        self.files = Filesystem(spark)
 
-    def run(self, run_id: str) -> Run:
+    def run(self, run_id: str) -> RunRecords:
         """Return a run that is there."""
-        found = Run(self.spark, self.store, run_id)
+        found = RunRecords(self.files, self.store, run_id)
         if not self.files.is_directory(found.root):
             raise ConfigError(
                 f"no run {run_id!r} in {self.store}: `spark-rank runs list` names what there is"
@@ -78,10 +77,10 @@ class Catalogue:
         if damages:
             state, detail = DAMAGED, next(iter(damages.values()))
             # a record that cannot be read may have named any
-            needs = None if noted is None else noted | recorded_runs(records)
+            needs = None if noted is None else noted | recorded_runs(records, run_id)
         else:
             state, detail = self._condition(run, records)
-            needs = (noted or frozenset()) | recorded_runs(records)
+            needs = (noted or frozenset()) | recorded_runs(records, run_id)
             if state == COMPLETE:
                 needs = needs_of_complete(run, records)
         return RunState(
@@ -101,7 +100,7 @@ class Catalogue:
                 needs=None if named else frozenset(),
             )  # fmt: skip
 
-    def _condition(self, run: Run, records: Records) -> tuple[str, str]:
+    def _condition(self, run: RunRecords, records: Records) -> tuple[str, str]:
         lease = Lease(self.files, run.root, run.run_id)
         holder = lease.holder()
         if holder is not None and not lease.seems_over(holder):
@@ -113,13 +112,16 @@ class Catalogue:
         return (INCOMPLETE, f"without {', '.join(missing)}") if missing else (COMPLETE, "")
 
 
-def readable_records(run: Run) -> tuple[Records, dict[str, str]]:
+def readable_records(run: RunRecords) -> tuple[Records, dict[str, str]]:
     """Return the records that can be read, and what is wrong with the others, by stage."""
     records: Records = {}
     damages: dict[str, str] = {}
     for stage in run.recorded_stages():
         try:
-            records[stage] = run.record(stage) or {}
+            record = run.record(stage) or {}
+            if stage == LearnedSince.stage:  # the list asks which run it was made with
+                read_facts(LearnedSince, record, run.run_id)
+            records[stage] = record
         except ContractError as error:
             damages[stage] = str(error)
     return records, damages

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.events import emit
+from spark_rank.records.models import FailedUser
 from spark_rank.users.learning import FAILED
 from spark_rank.wording import count_of
 
 _PREFIX = f"{FAILED}: "
+# by learner and reason
+Examples = dict[str, dict[str, FailedUser]]
 
 
 def failed_users(status: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
@@ -28,26 +31,20 @@ def failed_users(status: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str,
     return {learner: reasons for learner, reasons in found.items() if reasons}
 
 
-def failure_examples(models: DataFrame) -> dict[str, dict[str, dict[str, str]]]:
+def failure_examples(models: DataFrame) -> Examples:
     """Return, by learner and reason, the failed user with the least id and what went wrong."""
     failed = models.where(F.col("status") == FAILED)
     least = F.min(F.struct("user_id", "detail")).alias("least")
     rows = failed.groupBy("learner", "reason").agg(least).collect()
-    examples: dict[str, dict[str, dict[str, str]]] = {}
+    examples: Examples = {}
     for row in sorted(rows, key=lambda row: (row["learner"], row["reason"])):
         least_row = row["least"]
-        examples.setdefault(row["learner"], {})[row["reason"]] = {
-            "user_id": least_row["user_id"],
-            "detail": least_row["detail"],
-        }
+        example = FailedUser(least_row["user_id"], least_row["detail"])
+        examples.setdefault(row["learner"], {})[row["reason"]] = example
     return examples
 
 
-def tell_failures(
-    stage: str,
-    status: Mapping[str, Mapping[str, int]],
-    examples: Mapping[str, Mapping[str, Mapping[str, Any]]],
-) -> None:
+def tell_failures(stage: str, status: Mapping[str, Mapping[str, int]], examples: Examples) -> None:
     """Tell of every learner and reason how many users failed, and of one what went wrong."""
     for learner, reasons in failed_users(status).items():
         for reason, users in reasons.items():
@@ -55,11 +52,11 @@ def tell_failures(
             emit(
                 "failed_users",
                 f"{learner}: {count_of(users, 'user')} failed by {reason}, user "
-                f"{example['user_id']} with: {example['detail']}",
+                f"{example.user_id} with: {example.detail}",
                 stage=stage,
                 level="warning",
                 learner=learner,
                 reason=reason,
                 users=users,
-                example=example,
+                example=asdict(example),
             )

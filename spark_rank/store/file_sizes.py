@@ -14,7 +14,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_rank.session.filesystem import FileInfo, Filesystem
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import Filesystem
 from spark_rank.store.inventory import READERS
 
 # what Hadoop's and Spark's defaults take for one block and one task

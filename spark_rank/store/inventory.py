@@ -10,7 +10,8 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from spark_rank.session.filesystem import FileInfo, Filesystem
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import Filesystem
 
 # reads that wait for a network profit from more threads than there are cores
 READERS = max(4, 2 * (os.cpu_count() or 1))

@@ -25,7 +25,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from spark_rank.errors import RunHeldError
-from spark_rank.session.filesystem import Filesystem
+from spark_rank.session.files import Files
 from spark_rank.session.process_identity import ProcessIdentity
 
 FOLDER = "_lease"
@@ -66,7 +66,7 @@ class Lease:
 
     def __init__(
         self,
-        files: Filesystem,
+        files: Files,
         root: str,
         run_id: str,
         *,
@@ -216,7 +216,7 @@ class Lease:
     def _read(self, path: str) -> dict[str, Any] | None:
         try:
             return dict(json.loads(self._files.read_text(path)))
-        except (Py4JError, ValueError):
+        except (Py4JError, OSError, ValueError):
             return None  # not there yet or any more, or not yet written
 
 

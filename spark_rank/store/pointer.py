@@ -6,13 +6,13 @@ import json
 from datetime import UTC, datetime
 
 from spark_rank.errors import ContractError
-from spark_rank.session.filesystem import Filesystem
-from spark_rank.store.run import Run
+from spark_rank.session.files import Files
+from spark_rank.store.run_records import RunRecords
 
 FILE = "latest.json"
 
 
-def promoted_run(files: Filesystem, store: str) -> str | None:
+def promoted_run(files: Files, store: str) -> str | None:
     """Return the id of the run that the pointer names, or None."""
     path = pointer_path(store)
     if not files.exists(path):
@@ -25,7 +25,7 @@ def promoted_run(files: Filesystem, store: str) -> str | None:
         ) from None
 
 
-def point_to(run: Run, store: str) -> str:
+def point_to(run: RunRecords, store: str) -> str:
     """Name the run in the pointer; return its path."""
     path = pointer_path(store)
     told = {

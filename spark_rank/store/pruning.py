@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from spark_rank.store.catalogue import FOREIGN, RUNNING, RunState
 from spark_rank.store.containment import refuse_links
 from spark_rank.store.lease import Lease, held
-from spark_rank.store.run import Run
+from spark_rank.store.run_records import RunRecords
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _own_reason(
     return None
 
 
-def delete(run: Run) -> None:
+def delete(run: RunRecords) -> None:
     """Delete a run that nobody works on; its manifest first, so that no reader trusts the rest."""
     refuse_links(run.root)
     with held(Lease(run.files, run.root, run.run_id)):

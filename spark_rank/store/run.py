@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,23 +10,18 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_rank.config.run_ids import check_run_id
-from spark_rank.errors import ConfigError, ContractError, RunHeldError
-from spark_rank.session.filesystem import Filesystem, java_reason
-from spark_rank.store.containment import check_contained
+from spark_rank.errors import ContractError, RunHeldError
+from spark_rank.session.filesystem import Filesystem
 from spark_rank.store.drafts import Draft
 from spark_rank.store.file_sizes import join_small_files
 from spark_rank.store.footers import stored_range, stored_rows
 from spark_rank.store.lease import Lease
+from spark_rank.store.records import REMEDY, record_text
+from spark_rank.store.run_records import RunRecords
 from spark_rank.tables.contract import VERSION_COLUMN, Contract
-
-_RECORD_KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
-_REMEDY = ": start a new run with --set run_id=NAME"
 
 
 @dataclass(frozen=True)
@@ -39,19 +33,16 @@ class _Checked:
     schema: StructType
 
 
-class Run:
-    """``<store>/runs/run_id=<id>/``: one directory per table, one record per finished stage."""
+class Run(RunRecords):
+    """A run whose tables Spark reads and writes."""
 
+    files: Filesystem
     # whether models are learned from all ratings of a user, or from the training part
     all_ratings = False
 
     def __init__(self, spark: SparkSession, store: str, run_id: str) -> None:
+        super().__init__(Filesystem(spark), store, run_id)
         self.spark = spark
-        self.run_id = run_id
-        self.files = Filesystem(spark)
-        runs = f"{store.rstrip('/')}/runs"
-        self.root = self.files.qualified(f"{runs}/run_id={check_run_id(run_id)}")
-        check_contained(self.root, self.files.qualified(runs))
         self.lease: Lease | None = None
         self._draft: Draft | None = None
         self._checked: dict[str, _Checked] = {}
@@ -59,10 +50,6 @@ class Run:
     def own(self, contract: Contract) -> Contract:
         """Return the contract under which a table is written and read here."""
         return contract
-
-    def path(self, name: str) -> str:
-        """Return where a published table or file of this run lives."""
-        return f"{self.root}/{name}"
 
     def draft(self, stage: str, fingerprint: str) -> Draft:
         """Return what a stage has written or is going to write, before it is published."""
@@ -131,20 +118,12 @@ class Run:
                  for folder in self.in_progress.folders(contract.table)]  # fmt: skip
         return reduce(DataFrame.unionByName, parts)
 
-    def has(self, contract: Contract) -> bool:
-        """Tell whether a finished stage has written the table."""
-        return contract.table in self._recorded_tables()
-
-    def rows(self, contract: Contract) -> int:
-        """Return how many rows a recorded table has."""
-        return self._recorded_rows(contract)
-
     def read(self, contract: Contract) -> DataFrame:
         """Return a recorded table after checking it against its contract."""
         rows = self._recorded_rows(contract)
         path = self.path(contract.table)
         if not self.files.exists(path):
-            raise ContractError(f"{path}: the manifest lists this table, but it is gone{_REMEDY}")
+            raise ContractError(f"{path}: the manifest lists this table, but it is gone{REMEDY}")
         signs, known = self._signs(path), self._checked.get(contract.table)
         if known is not None and (known.rows, known.signs) == (rows, signs):
             return self.spark.read.schema(known.schema).parquet(path)
@@ -152,8 +131,8 @@ class Run:
         try:
             contract.check(frame)
         except ContractError as error:
-            raise ContractError(f"{path}: {error}{_REMEDY}") from None
-        self._check_content(frame, contract, rows)
+            raise ContractError(f"{path}: {error}{REMEDY}") from None
+        self._check_content(contract, rows)
         self._checked[contract.table] = _Checked(rows, signs, frame.schema)
         return frame
 
@@ -161,16 +140,6 @@ class Run:
         """Return the least and greatest number in a column of a recorded table; 0 without any."""
         self._recorded_rows(contract)
         return stored_range(self.files, self.path(contract.table), column) or (0.0, 0.0)
-
-    def _recorded_rows(self, contract: Contract) -> int:
-        rows = self._recorded_tables().get(contract.table)
-        if rows is None:
-            raise ConfigError(
-                f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
-                "that makes it, or `spark-rank pipeline`; where these are done already, an older "
-                f"version of this package made the run{_REMEDY}"
-            )
-        return rows
 
     def _signs(self, folder: str) -> frozenset[tuple[str, int, int]]:
         """Return name, size and time of a table's files: looking costs less than a Spark job."""
@@ -186,47 +155,26 @@ class Run:
         paths = [f"{self.path(contract.table)}/{name}" for name in files]
         return self.spark.read.schema(contract.schema()).parquet(*paths)
 
-    def _check_content(self, frame: DataFrame, contract: Contract, rows: int) -> None:
-        """Refuse a table that is not what its record says: rows lost, another version mixed in."""
-        version = F.col(VERSION_COLUMN)
-        found = frame.agg(F.count("*"), F.min(version), F.max(version)).head()
-        versions = {found[1], found[2]} - {None} if found else set()
+    def _check_content(self, contract: Contract, rows: int) -> None:
+        """Refuse a table that is not what its record says: rows lost, another version mixed in.
+
+        The files' footers tell it, without a Spark job.
+        """
+        path = self.path(contract.table)
+        versions = set(stored_range(self.files, path, VERSION_COLUMN) or ())
         if versions - {contract.version}:
             raise ContractError(
-                f"{self.path(contract.table)}: holds version {max(versions)}, this package reads "
-                f"version {contract.version}{_REMEDY}"
+                f"{path}: holds version {max(versions):.0f}, this package reads "
+                f"version {contract.version}{REMEDY}"
             )
-        if found and found[0] != rows:
-            raise ContractError(
-                f"{self.path(contract.table)}: holds {found[0]:,} rows, the manifest says "
-                f"{rows:,}{_REMEDY}"
-            )
-
-    def record(self, stage: str) -> dict[str, Any] | None:
-        """Return a finished stage's record, or None."""
-        path = self._record_path(stage)
-        if not self.files.exists(path):
-            return None
-        try:
-            text = self.files.read_text(path)
-            record = json.loads(text)
-        except (ValueError, RecursionError, Py4JJavaError) as error:
-            raise _bad_record(path, java_reason(error)) from None
-        if not isinstance(record, dict):
-            raise _bad_record(path, f"it holds a {type(record).__name__}")
-        missing = [key for key in _RECORD_KEYS if key not in record]
-        if missing:
-            raise _bad_record(path, f"it has no {missing[0]!r}")
-        given = record.pop("checksum")
-        # the text too: another last digit of a number may be read as the same number
-        if given != _checksum(record) or text != _as_text({**record, "checksum": given}):
-            raise _bad_record(path, "it is not as it was written")
-        return record
+        found = stored_rows(self.files, [path])
+        if found != rows:
+            raise ContractError(f"{path}: holds {found:,} rows, the manifest says {rows:,}{REMEDY}")
 
     def write_record(self, stage: str, record: Mapping[str, Any], *, renew: bool = False) -> None:
         """Publish a stage: its data is complete."""
         plain = json.loads(json.dumps(record, default=str))
-        text = _as_text({**plain, "checksum": _checksum(plain)})
+        text = record_text(plain)
         self.check_held()
         if renew:
             self.files.write_text(self._record_path(stage), text)
@@ -235,37 +183,3 @@ class Run:
                 f"run {self.run_id!r}: another process has finished '{stage}' meanwhile: start "
                 "the command again to go on from there"
             )
-
-    def records(self) -> dict[str, dict[str, Any]]:
-        """Return the records of all finished stages."""
-        names = self.recorded_stages()
-        return {name: record for name in names if (record := self.record(name)) is not None}
-
-    def recorded_stages(self) -> list[str]:
-        """Return the names of the finished stages."""
-        names = self.files.names(self.path("manifest"))
-        return [name.removesuffix(".json") for name in names if name.endswith(".json")]
-
-    def _recorded_tables(self) -> dict[str, int]:
-        return {
-            table: rows
-            for record in self.records().values()
-            for table, rows in record["tables"].items()
-        }
-
-    def _record_path(self, stage: str) -> str:
-        return self.path(f"manifest/{stage}.json")
-
-
-def _as_text(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, indent=2, sort_keys=True) + "\n"
-
-
-def _checksum(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_as_text(record).encode()).hexdigest()
-
-
-def _bad_record(path: str, reason: str) -> ContractError:
-    return ContractError(
-        f"{path}: not a valid stage record ({reason}): delete it to run the stage again"
-    )

@@ -13,6 +13,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_rank.events import emit
+from spark_rank.records.facts import read_facts
+from spark_rank.records.models import FailureFacts
 from spark_rank.session.filesystem import java_reason
 from spark_rank.store.failures import failed_users
 from spark_rank.store.run import Run
@@ -45,7 +47,7 @@ def stage_metrics(
     run_id: str, stage: str, seconds: float, outcome: Mapping[str, Any], spark: SparkSession
 ) -> Metrics:
     """Return what is told of an attempt; `outcome` is the stage's record or the error's name."""
-    facts = outcome.get("facts", {})
+    failed = _failed(read_facts(FailureFacts, outcome, run_id)) if "facts" in outcome else {}
     users = outcome.get("users")
     return {
         "run": run_id,
@@ -57,9 +59,14 @@ def stage_metrics(
         "users": users,
         "users_per_second": round(users / seconds, 3) if users and seconds else None,
         "rows": outcome.get("tables", {}),
-        "failed_users": failed_users(facts["status"]) if "failed_users" in facts else {},
+        "failed_users": failed,
         "peak_memory_bytes": peak_memory(spark),
     }
+
+
+def _failed(facts: FailureFacts) -> dict[str, dict[str, int]]:
+    """Return the failures of a stage that learns: later ones repeat its counts."""
+    return {} if facts.failed_users is None else failed_users(facts.status)
 
 
 def write_metrics(run: Run, metrics: Metrics) -> None:

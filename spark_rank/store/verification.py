@@ -6,20 +6,23 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_rank.errors import ContractError
-from spark_rank.session.filesystem import Filesystem, java_reason
+from spark_rank.session.files import Files
+from spark_rank.session.filesystem import java_reason
 from spark_rank.store.catalogue import Records, readable_records
 from spark_rank.store.containment import refuse_links
 from spark_rank.store.drafts import FOLDER as DRAFTS
+from spark_rank.store.footers import check_stored
 from spark_rank.store.inventory import READERS, StoredFile, from_record, relative
 from spark_rank.store.lease import FOLDER as LEASE
 from spark_rank.store.needed_runs import FILE as NEEDED_RUNS
-from spark_rank.store.run import Run
 from spark_rank.store.run_metrics import FOLDER as METRICS_FOLDER
 from spark_rank.store.run_metrics import is_intact
+from spark_rank.store.run_records import RunRecords
 from spark_rank.tables.contracts import TABLES
 
 MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
@@ -52,7 +55,7 @@ class Findings:
     problems: tuple[Problem, ...]
 
 
-def verify(run: Run) -> Findings:
+def verify(run: RunRecords) -> Findings:
     """Read every file of a run; rows are counted where the files are what they should be."""
     refuse_links(run.root)  # they may lead anywhere, round in circles too
     records, problems = _records(run)
@@ -74,7 +77,7 @@ def verify(run: Run) -> Findings:
     return Findings(len(listed) + len(records), len(tables), tuple(problems))
 
 
-def _records(run: Run) -> tuple[Records, list[Problem]]:
+def _records(run: RunRecords) -> tuple[Records, list[Problem]]:
     records, damages = readable_records(run)
     problems = [Problem(RECORD, f"{_MANIFEST}/{stage}.json", damage)
                 for stage, damage in damages.items()]  # fmt: skip
@@ -86,7 +89,7 @@ def _records(run: Run) -> tuple[Records, list[Problem]]:
     return records, problems
 
 
-def _present(run: Run) -> dict[str, int]:
+def _present(run: RunRecords) -> dict[str, int]:
     """Return all files of a run, hidden ones too, but those of a stage in progress."""
     found = {
         relative(info, run.root): info.size
@@ -119,7 +122,7 @@ def _is_record(path: str) -> bool:
     return path.startswith(f"{_MANIFEST}/") and path.endswith(".json")
 
 
-def _check_self_checked(run: Run, path: str) -> list[Problem]:
+def _check_self_checked(run: RunRecords, path: str) -> list[Problem]:
     """Return what is wrong with a file that no record lists and that holds its own checksum."""
     try:
         intact = is_intact(run.files.read_text(run.path(path)))
@@ -129,7 +132,7 @@ def _check_self_checked(run: Run, path: str) -> list[Problem]:
 
 
 def _check_file(
-    run: Run, present: dict[str, int], path: str, expected: StoredFile
+    run: RunRecords, present: dict[str, int], path: str, expected: StoredFile
 ) -> Problem | None:
     if path not in present:
         return Problem(MISSING, path, "the manifest lists it")
@@ -144,22 +147,22 @@ def _check_file(
     return None if checksum == expected.sha256 else Problem(CHANGED, path, f"SHA-256: {checksum}")
 
 
-def _checksum(files: Filesystem, path: str) -> str:
+def _checksum(files: Files, path: str) -> str:
     try:
         return files.sha256(path)
-    except (Py4JJavaError, PySparkException) as error:
+    except (Py4JJavaError, PySparkException, OSError) as error:
         # local files have checksums of Hadoop's own beside them, which refuse first
         return f"cannot be read ({java_reason(error)})"
 
 
-def _check_rows(run: Run, table: str) -> list[Problem]:
+def _check_rows(run: RunRecords, table: str) -> list[Problem]:
     contract = TABLES.get(table)
     if contract is None:
         return [Problem(ROWS, table, "is no table of this version")]
     try:
-        run.read(contract)
+        check_stored(run.files, run.path(table), contract, run.rows(contract))
     except ContractError as error:
         return [Problem(ROWS, table, str(error))]
-    except (Py4JJavaError, PySparkException) as error:
+    except (Py4JJavaError, PySparkException, OSError, pa.ArrowInvalid) as error:
         return [Problem(ROWS, table, f"cannot be read ({java_reason(error)})")]
     return []

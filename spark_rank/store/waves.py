@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 
 from spark_rank.events import emit
+from spark_rank.records.models import WaveFacts
 from spark_rank.session.crashes import again_with_care
 from spark_rank.session.progress import job_description, over_users
 from spark_rank.store.drafts import Draft
@@ -112,9 +112,9 @@ def _sizes(waves: Sequence[Wave], users: int) -> dict[Wave, int]:
     return {wave: users * len(wave.buckets) // max(buckets, 1) for wave in waves}
 
 
-def wave_facts(waves: Sequence[SavedWave]) -> list[dict[str, Any]]:
+def wave_facts(waves: Sequence[SavedWave]) -> tuple[WaveFacts, ...]:
     """Return, for the manifest, which files have the users of which buckets."""
-    return [{"buckets": saved.wave.buckets, "files": sorted(saved.files)} for saved in waves]
+    return tuple(WaveFacts(saved.wave.buckets, tuple(sorted(saved.files))) for saved in waves)
 
 
 @dataclass(frozen=True)

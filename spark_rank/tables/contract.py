@@ -5,7 +5,9 @@ They are checked on write and on read; a table that drifted from its contract is
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,10 +15,13 @@ import pyarrow as pa
 from spark_rank.errors import ContractError
 
 if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
+    import pyarrow.parquet as pq
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 VERSION_COLUMN = "schema_version"
+# bytes of a row group of which one user's row is wanted: some hundred users' ratings
+ONE_USER = 2**20
 
 
 @dataclass(frozen=True)
@@ -38,24 +43,33 @@ class Column:
         return f"{self.name}.list.element" if self.type.startswith("array<") else self.name
 
 
+def measured(name: str, doc: str) -> Column:
+    """Return a column of real numbers of which hardly any two are equal."""
+    return Column(name, "double", doc, varied=True)
+
+
 @dataclass(frozen=True)
 class Contract:
-    """A table: name, version, columns in order; `schema_version` is always the last column."""
+    """A table: name, version, columns in order; `schema_version` is always the last column.
+
+    `group_bytes` is the size of its row groups, where single users are looked up in it: whoever
+    wants one row reads a whole group. Else it is what Parquet takes.
+    """
 
     table: str
     version: int
     doc: str
     columns: tuple[Column, ...]
+    group_bytes: int | None = None
 
     def schema(self) -> StructType:
         """Return the Spark schema, with each column's meaning as its comment."""
-        from pyspark.sql.types import DataType, StructField, StructType
+        from pyspark.sql.types import StructField, StructType
 
         fields = [
-            StructField(c.name, DataType.fromDDL(c.type), True, {"comment": c.doc})
-            for c in self.columns
+            StructField(c.name, _type_named(c.type), True, {"comment": c.doc}) for c in self.columns
         ]
-        version = StructField(VERSION_COLUMN, DataType.fromDDL("int"), True, {"comment": "version"})
+        version = StructField(VERSION_COLUMN, _type_named("int"), True, {"comment": "version"})
         return StructType([*fields, version])
 
     def apply(self, frame: DataFrame) -> DataFrame:
@@ -72,6 +86,8 @@ class Contract:
     def writer(self, frame: DataFrame) -> DataFrameWriter:
         """Return what writes `frame` under the contract, in the place of what is there."""
         writer = self.apply(frame).write.mode("overwrite")
+        if self.group_bytes is not None:
+            writer.option("parquet.block.size", self.group_bytes)
         for column in self.columns:
             if column.varied:
                 writer.option(f"parquet.enable.dictionary#{column.parquet_path}", False)
@@ -83,8 +99,30 @@ class Contract:
 
     def check(self, frame: DataFrame) -> DataFrame:
         """Return `frame`, or raise `ContractError` naming the first column that differs."""
-        actual = {f.name: f.dataType.simpleString() for f in frame.schema}
-        expected = {f.name: f.dataType.simpleString() for f in self.schema()}
+        self._check_types({f.name: f.dataType.simpleString() for f in frame.schema})
+        return frame
+
+    def check_arrow(self, schema: pa.Schema, partitions: Collection[str] = ()) -> None:
+        """Do what `check` does with the columns of a file; those of its folders are not in it."""
+        inside = {column.name: column.type for column in self.columns if column.name in partitions}
+        self._check_types(inside | {field.name: _spark_type(field.type) for field in schema})
+
+    def other_version(self, footer: pq.FileMetaData) -> int | None:
+        """Return a version of the table other than this one that a Parquet file holds, or None.
+
+        A file that tells no version has version 0.
+        """
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        told = [each.statistics for each in columns if each.path_in_schema == VERSION_COLUMN]
+        if len(told) < len(groups):
+            return 0
+        found = {end for each in told if each is not None and each.has_min_max
+                 for end in (each.min, each.max)}  # fmt: skip
+        return max(found - {self.version}, default=None)
+
+    def _check_types(self, actual: Mapping[str, str]) -> None:
+        expected = {column.name: column.type for column in self.columns} | {VERSION_COLUMN: "int"}
         for name, kind in expected.items():
             if name not in actual:
                 raise ContractError(f"table {self.table}: column {name!r} ({kind}) is missing")
@@ -96,7 +134,14 @@ class Contract:
         surplus = [name for name in actual if name not in expected]
         if surplus:
             raise ContractError(f"table {self.table}: column {surplus[0]!r} is not in the contract")
-        return frame
+
+
+@cache
+def _type_named(name: str) -> DataType:
+    """Return a type by its name; the JVM, which reads it, is asked once."""
+    from pyspark.sql.types import DataType
+
+    return DataType.fromDDL(name)
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -124,3 +169,10 @@ _ARROW_TYPES = {
     "array<boolean>": pa.list_(pa.bool_()),
     "binary": pa.binary(),
 }
+
+
+def _spark_type(kind: pa.DataType) -> str:
+    """Return the name of a type in a file as a contract has it, or as Arrow does."""
+    if pa.types.is_list(kind):
+        return f"array<{_spark_type(kind.value_type)}>"
+    return next((name for name, own in _ARROW_TYPES.items() if own == kind), str(kind))

@@ -10,12 +10,12 @@ share, optimism too, cancels.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spark_rank.records.models import PriorFacts
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -39,21 +39,21 @@ class ChoicePrior:
     ratings: float
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> ChoicePrior:
-        """Rebuild from what `to_record` put into a manifest."""
+    def from_facts(cls, facts: PriorFacts) -> ChoicePrior:
+        """Rebuild from what `to_facts` put into a manifest."""
         errors, own_errors = (
-            tuple(math.inf if value is None else value for value in record[name])
-            for name in ("errors", "own_errors")
+            tuple(math.inf if value is None else value for value in values)
+            for values in (facts.errors, facts.own_errors)
         )
-        return cls(errors, own_errors, record["ratings"])
+        return cls(errors, own_errors, facts.ratings)
 
-    def to_record(self) -> dict[str, Any]:
-        """Return a plain form, null for what is infinite."""
+    def to_facts(self) -> PriorFacts:
+        """Return a form for the manifest, None for what is infinite."""
         errors, own_errors = (
-            [value if math.isfinite(value) else None for value in values]
+            tuple(value if math.isfinite(value) else None for value in values)
             for values in (self.errors, self.own_errors)
         )
-        return {"errors": errors, "own_errors": own_errors, "ratings": self.ratings}
+        return PriorFacts(errors, own_errors, self.ratings)
 
     def best(self, own: Vector | None, n_ratings: int) -> int:
         """Return the best point for a user with these own errors; None: they cannot be told."""

@@ -46,7 +46,7 @@ BLOCK = (
     Column("items", "array<int>", "dense item numbers"),
     Column("ratings", "array<float>", "ratings"),
     Column("n_train", "int", "how many of them are for training"),
-    Column("bucket", "int", "hash bucket of the user"),
+    Column("bucket", "int", "bucket of the user"),
 )
 _BLOCK_SCHEMA = arrow_schema(BLOCK)
 _USER_PARTS = (*PART_COLUMNS, *BLOCK)

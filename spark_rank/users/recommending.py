@@ -128,8 +128,13 @@ class Lists:
     ends: IntArray
 
 
+def list_facts(items: pa.Table) -> pa.RecordBatch:
+    """Return what lists tell of items, from a table by number: ``title, n_ratings, candidate``."""
+    return items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
+
+
 def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
-    """Return ``title, n_ratings, candidate`` of every item, by number, for `recommend_batches`."""
+    """Return the `list_facts` of every item as `recommend_batches` takes them."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, facts.schema) as writer:
         writer.write_batch(facts)
@@ -153,10 +158,17 @@ def recommend_batches(
     features = open_features(job.files)
     catalogue = Catalogue.of(features, pa.ipc.open_file(facts.value).get_batch(0))
     for batch in batches:
-        lists = _empty_lists(batch, job, catalogue)
-        _fill(lists, batch, features, catalogue)
-        _keep_apart(lists, batch, features, catalogue)
-        yield _as_rows(lists, batch, job, catalogue)
+        yield lists_of(batch, job, features, catalogue)
+
+
+def lists_of(
+    batch: pa.RecordBatch, job: RecommendJob, features: ItemFeatures, catalogue: Catalogue
+) -> pa.RecordBatch:
+    """Return the rows of `recommendations` of users with `WANTED_COLUMNS`."""
+    lists = _empty_lists(batch, job, catalogue)
+    _fill(lists, batch, features, catalogue)
+    _keep_apart(lists, batch, features, catalogue)
+    return _as_rows(lists, batch, job, catalogue)
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:

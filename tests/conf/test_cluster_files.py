@@ -15,11 +15,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import load_config
+from spark_rank.planning.memory import demand
 from spark_rank.planning.offer import PYTHON_LIMIT, Machine, offered
-from spark_rank.planning.plan import demand, layout_of
+from spark_rank.planning.plan import layout_of
 from spark_rank.planning.shortages import idle_cores, shortages
 from spark_rank.planning.sizes import spread
-from spark_rank.planning.work import PLANNED
+from spark_rank.planning.times import PLANNED
 from spark_rank.session.java import find_java
 from spark_rank.session.session import DEFAULTS
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from block_twins import Rating, split
+from chispa import assert_df_equality
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.blocks import training_part, user_blocks, with_held_back
+from spark_rank.tables.user_buckets import bucket_of
 
 DEFAULT = PrepareConfig(buckets=4)
 RATINGS: list[Rating] = [
@@ -28,6 +30,7 @@ def block_frame(
     seed: int = 1,
     parts: int = 2,
     shift: int = 0,
+    by_bucket: bool = False,
 ) -> DataFrame:
     """Make the blocks; `shift` renumbers users and items, as newcomers would."""
     schema = "user int, item int, rating float, timestamp bigint"
@@ -40,6 +43,7 @@ def block_frame(
         spark.createDataFrame(items, "item_id string, item int"),
         settings,
         seed,
+        by_bucket=by_bucket,
     )
 
 
@@ -71,6 +75,19 @@ def test_partitions_do_not_change_a_block_but_the_seed_does(spark: SparkSession)
     other = blocks(spark, settings=PrepareConfig(buckets=1))
     assert [[r[n] for n in without] for r in other] == [[r[n] for n in without] for r in reference]
     assert [r["items"] for r in blocks(spark, seed=2)] != [r["items"] for r in reference]
+
+
+def test_ratings_that_come_by_bucket_stay_where_they_are(spark: SparkSession) -> None:
+    # all in one partition: no bucket is in two
+    found = block_frame(spark, parts=1, by_bucket=True)
+    assert found.rdd.getNumPartitions() == 1
+    in_order = block_frame(spark).orderBy("bucket", "user")
+    assert_df_equality(found, in_order)
+
+
+def test_buckets_follow_from_the_ids(spark: SparkSession) -> None:
+    for row in blocks(spark):
+        assert row["bucket"] == bucket_of(row["user_id"], DEFAULT.buckets)
 
 
 def test_the_split_is_not_in_the_order_of_items(spark: SparkSession) -> None:

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark import Broadcast
 
+from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.merging import (
     NUMBER_COLUMNS,
-    Ratings,
+    ItemNumbers,
     distinct_users,
-    merge_buckets,
+    merge_shares,
     pack_numbers,
-    resolve,
     unpacked_ratings,
 )
-from spark_rank.data.pieces import PIECE_SCHEMA, buckets_of, cut_rows
+from spark_rank.data.pieces import PIECE_SCHEMA, cut_rows
+from spark_rank.data.shares import Shares, shares_for
 from spark_rank.tables.contract import arrow_schema
 
 # user, item, rating, time
 Row = tuple[str, str, float, int | None]
 
+ONE = shares_for(1, 1)
 POLICIES = ("latest", "first", "mean", "reject")
 USERS = ["7", "007", "", "Zoë", "a" * 40, "70000000000", "u"]
 ROWS = st.lists(
@@ -51,42 +53,57 @@ def batches(rows: list[Row], reasons: list[str | None], size: int) -> Iterator[p
 
 
 def cut(
-    rows: list[Row], buckets: int = 1, size: int = 7, chunk: int = 20, bad: int = 0
+    rows: list[Row], shares: Shares = ONE, size: int = 7, chunk: int = 20, bad: int = 0
 ) -> list[dict[str, Any]]:
     reasons = [None if i >= bad else "malformed_row" for i in range(len(rows))]
-    made = cut_rows(batches(rows, reasons, size), buckets, chunk)
+    made = cut_rows(batches(rows, reasons, size), shares, chunk)
     return [row for batch in made for row in batch.to_pylist()]
 
 
-def stream(pieces: list[dict[str, Any]], buckets: int) -> Iterator[pa.RecordBatch]:
-    """Yield what a merging task gets of all buckets, rows of all kinds mixed."""
-    names = ["chunk", "bucket", "users", "user_codes", "item_codes", "ratings", "times"]
+class Everywhere:
+    """Stands for a broadcast dictionary of the items."""
+
+    value = ItemNumbers(pa.array(list(NUMBER_OF)), np.array(list(NUMBER_OF.values())))
+
+
+def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Iterator[pa.RecordBatch]:
+    """Yield what a merging task gets of all shares, of each rows of all kinds mixed.
+
+    Pieces come with the ids of their items if the workers have the dictionary.
+    """
+    names = ["chunk", "share", "users", "user_codes", "item_codes", "ratings", "times"]
     kinds = [PIECE_SCHEMA.field(name) for name in names]
-    schema = pa.schema(
-        [*kinds, ("item_numbers", pa.list_(pa.int32())), ("user_numbers", pa.binary())]
-    )
+    more = PIECE_SCHEMA.field("items") if held else ("item_numbers", pa.list_(pa.int32()))
+    schema = pa.schema([*kinds, more, ("user_numbers", pa.binary())])
     ids = pa.record_batch(
         [pa.array(USERS), pa.array([NUMBER_OF[u] for u in USERS], pa.int32())],
         names=["user_id", "user"],
     )
     rows: list[dict[str, Any]] = []
     for piece in pieces:
-        place = {name: piece[name] for name in ("chunk", "bucket")}
-        rows += [piece, {**place, "item_numbers": [NUMBER_OF[i] for i in piece["items"]]}]
-    for batch in pack_numbers(iter([ids]), buckets):
+        place = {name: piece[name] for name in ("chunk", "share")}
+        numbers = {**place, "item_numbers": [NUMBER_OF[i] for i in piece["items"]]}
+        rows += [piece] if held else [piece, numbers]
+    for batch in pack_numbers(iter([ids]), shares):
         assert batch.schema == arrow_schema(NUMBER_COLUMNS)
         rows += batch.to_pylist()
-    rows.sort(key=lambda row: str(row.get("times")))
+    rows.sort(key=lambda row: (row["share"], str(row.get("times"))))
     for start in range(0, len(rows), 3):
         part = [{name: row.get(name) for name in schema.names} for row in rows[start : start + 3]]
         yield pa.RecordBatch.from_pylist(part, schema=schema)
 
 
 def merged(
-    pieces: list[dict[str, Any]], policy: str, buckets: int = 1, *, repeated: bool = False
+    pieces: list[dict[str, Any]], policy: str, shares: Shares = ONE, *, repeated: bool = False
 ) -> list[tuple[Any, ...]]:
-    made = merge_buckets(stream(pieces, buckets), policy, repeated)
-    return [tuple(row.values()) for batch in made for row in batch.to_pylist()]
+    ways = []
+    for held in (Everywhere(), None):
+        dictionary = cast("Broadcast[ItemNumbers] | None", held)
+        rows = stream(pieces, shares, held=held is not None)
+        made = merge_shares(rows, policy, repeated, dictionary)
+        ways.append([tuple(row.values()) for batch in made for row in batch.to_pylist()])
+    assert ways[0] == ways[1]
+    return ways[0]
 
 
 def twin(rows: list[Row], policy: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
@@ -114,34 +131,35 @@ def twin(rows: list[Row], policy: str) -> tuple[list[tuple[Any, ...]], list[tupl
 
 @given(rows=ROWS, policy=st.sampled_from(POLICIES), size=st.integers(1, 9), chunk=st.integers(1, 9))
 def test_every_policy_is_its_twin(rows: list[Row], policy: str, size: int, chunk: int) -> None:
-    pieces = [row for row in cut(rows, size=size, chunk=chunk) if row["bucket"] is not None]
+    pieces = [row for row in cut(rows, size=size, chunk=chunk) if row["share"] is not None]
     kept, others = twin(rows, policy)
     assert merged(pieces, policy) == kept
     assert merged(pieces, policy, repeated=True) == others
 
 
 @given(rows=ROWS, policy=st.sampled_from(POLICIES), data=st.data())
-def test_neither_order_nor_buckets_change_the_ratings(
+def test_neither_order_nor_shares_change_the_ratings(
     rows: list[Row], policy: str, data: st.DataObject
 ) -> None:
-    reference = merged([r for r in cut(rows) if r["bucket"] is not None], policy)
+    reference = merged([r for r in cut(rows) if r["share"] is not None], policy)
     other = data.draw(st.permutations(rows))
-    pieces = [r for r in cut(other, buckets=5, chunk=3) if r["bucket"] is not None]
-    assert sorted(merged(pieces, policy, 5), key=lambda r: r[:2]) == reference
+    shares = data.draw(st.sampled_from([shares_for(5, 3), shares_for(2, 7)]))
+    pieces = [r for r in cut(other, shares, chunk=3) if r["share"] is not None]
+    assert sorted(merged(pieces, policy, shares), key=lambda r: r[:2]) == reference
 
 
 @given(rows=ROWS, bad=st.integers(0, 5))
 def test_rows_with_a_reason_are_counted_and_left_out(rows: list[Row], bad: int) -> None:
     bad = min(bad, len(rows))
     made = cut(rows, bad=bad)
-    tally = Counter({r["reason"]: r["rows"] for r in made if r["bucket"] is None})
+    tally = Counter({r["reason"]: r["rows"] for r in made if r["share"] is None})
     assert tally == Counter({"malformed_row": bad, None: len(rows) - bad})
-    assert sum(r["rows"] for r in made if r["bucket"] is not None) == len(rows) - bad
+    assert sum(r["rows"] for r in made if r["share"] is not None) == len(rows) - bad
 
 
 def test_the_ids_and_ratings_of_pieces_are_those_that_went_in() -> None:
     rows: list[Row] = [(user, "i", 2.5, None) for user in USERS if user] * 3
-    pieces = [row for row in cut(rows, buckets=3) if row["bucket"] is not None]
+    pieces = [row for row in cut(rows, shares_for(3, 3)) if row["share"] is not None]
     packed = [pa.RecordBatch.from_pylist([piece], schema=PIECE_SCHEMA) for piece in pieces]
     ids = [name for b in distinct_users(iter(packed)) for name in b.column(0).to_pylist()]
     assert sorted(ids) == sorted({row[0] for row in rows})
@@ -159,13 +177,3 @@ def test_numbers_too_long_to_be_sorted_with_their_places() -> None:
     assert (kept.items == items[order]).all()
     assert (kept.ratings == ratings[order]).all()
     assert not len(others.users)
-
-
-@pytest.mark.parametrize("buckets", [1, 7, 200])
-def test_buckets_are_of_equal_size_and_follow_from_the_id(buckets: int) -> None:
-    ids = pa.array([str(number) for number in range(50_000)])
-    found = buckets_of(ids, buckets)
-    sizes = np.bincount(found, minlength=buckets)
-    assert len(sizes) == buckets
-    assert sizes.max() < 1.5 * 50_000 / buckets
-    assert (buckets_of(ids.slice(1_000, 50), buckets) == found[1_000:1_050]).all()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spark_rank.data.formats.netflix_scan import ScanJob, borrowed_movie, scan_lines
 from spark_rank.data.packing import unpack_integers, unpack_ratings, unpack_strings
+from spark_rank.data.shares import shares_for
 
 STARS = tuple(1 <= digit <= 5 for digit in range(10))
 # value, file, block
@@ -50,7 +51,7 @@ def scanned(
     ratings, left, splits = [], [], {}
     for batch in scan_lines(batches(lines, size), job):
         for row in batch.to_pylist():
-            if row["bucket"] is not None:
+            if row["share"] is not None:
                 users = unpack_strings(row["users"]).to_pylist()
                 columns = zip(
                     unpack_integers(row["user_codes"]), unpack_integers(row["item_codes"]),
@@ -117,7 +118,7 @@ def test_a_scan_is_its_twin(
     places = [(11, 0), (22, 0), (22, 700)]
     lines = [(t, *place) for part, place in zip(parts, places, strict=True) for t in part]
     unheaded = frozenset(places[2:] if lost else [])
-    job = ScanJob(allowed, 3, None, unheaded, chunk)
+    job = ScanJob(allowed, shares_for(3, 3), None, unheaded, chunk)
     found, expected = scanned(lines, job, size), twin(lines, allowed, unheaded)
     assert sorted(found[0]) == sorted(expected[0])
     assert sorted(found[1], key=lambda r: r[:3]) == sorted(expected[1], key=lambda r: r[:3])
@@ -150,7 +151,7 @@ def test_records_of_many_lines_are_scanned_like_lines(
         whole = record if number == 0 and place[1] == 0 else "15" + record
         for line in re.split("\r\n|\r|\n", whole + "\n")[:-1]:
             expected.append((line, *place))
-    job = ScanJob(STARS, 3, "\n15", chunk_rows=chunk)
+    job = ScanJob(STARS, shares_for(3, 3), "\n15", chunk_rows=chunk)
     found, twins = scanned(rows, job, size), twin(expected, STARS, frozenset())
     assert sorted(found[0]) == sorted(twins[0])
     assert sorted(found[1], key=lambda r: r[:3]) == sorted(twins[1], key=lambda r: r[:3])
@@ -167,7 +168,7 @@ def test_bytes_that_are_no_text_are_left_over_as_they_are(split: int) -> None:
     )
     (row,) = [
         row
-        for made in scan_lines(iter([batch]), ScanJob(STARS, 1))
+        for made in scan_lines(iter([batch]), ScanJob(STARS, shares_for(1, 1)))
         for row in made.select(["raw", "row", "heading"]).to_pylist()
         if row["raw"] is not None
     ]

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pyspark import Broadcast
 
 from spark_rank.config import PrepareConfig
-from spark_rank.data.packed_blocks import BlockJob, arrange_blocks, pack_users
+from spark_rank.data.packed_blocks import NAMED_COLUMNS, BlockJob, arrange_blocks, pack_users
 from spark_rank.data.splits import SplitKeys
 from spark_rank.errors import ContractError
+from spark_rank.tables.contract import arrow_schema
 
 ITEMS = 12
 ROWS = st.dictionaries(
@@ -56,19 +57,14 @@ def batches(rows: list[Rating], size: int, *, with_time: bool) -> Iterator[pa.Re
 
 
 def shuffled(packed: list[pa.RecordBatch], users: int, size: int) -> Iterator[pa.RecordBatch]:
-    """Yield what Spark makes of them: with the users' ids, in the order of the users."""
+    """Yield what Spark makes of them: with the known users' ids, in the order of the users."""
     rows = [row for batch in packed for row in batch.to_pylist()]
     for row in rows:
-        row |= {"user_id": None, "user_key": None, "bucket": 3}
-    for user in range(users):
-        key = spark_hash(f"u{user}".encode())
-        rows.append({"user": user, "user_id": f"u{user}", "user_key": key, "bucket": 3})
-    rows.sort(key=lambda row: (row["user"], row["user_id"] is None))
-    schema = pa.schema(
-        [("user", pa.int32()), ("items", pa.binary()), ("ratings", pa.binary()),
-         ("times", pa.binary()), ("user_id", pa.string()), ("user_key", pa.int64()),
-         ("bucket", pa.int32())]
-    )  # fmt: skip
+        name = f"u{row['user']}"
+        if row["user"] < users:
+            row |= {"user_id": name, "user_key": spark_hash(name.encode()), "bucket": 3}
+    rows.sort(key=lambda row: row["user"])
+    schema = arrow_schema(NAMED_COLUMNS)
     for start in range(0, len(rows), size):
         yield pa.RecordBatch.from_pylist(rows[start : start + size], schema=schema)
 
@@ -90,12 +86,11 @@ def test_blocks_are_the_twins_splits(
     rows = data.draw(st.permutations(rows))
     with_time = by_time or case.timestamps
     packed = list(pack_users(batches(rows, sizes[0], with_time=with_time), sizes[1]))
-    made = arrange_blocks(shuffled(packed, 7, sizes[2]), job(case, 5))
+    made = arrange_blocks(shuffled(packed, 6, sizes[2]), job(case, 5))
     blocks = {row["user"]: row for batch in made for row in batch.to_pylist()}
     own: dict[int, list[Rating]] = defaultdict(list)
     for rating in rows:
         own[rating[0]].append(rating)
-    # user 6 has no rating
     assert blocks.keys() == own.keys()
     names = {item: f"i{item}" for item in range(ITEMS)}
     for user, row in blocks.items():

@@ -47,9 +47,9 @@ def test_what_is_known_of_the_scale_holds(
     found, scale = find_scale(given, config.cuts, known_scale(config))
     assert [level[0] for level in found] == list(range(1, len(levels) + 1))
     assert [level[1] for level in found] == pytest.approx(levels)
-    assert (scale["low"], scale["high"]) == pytest.approx(ends)
-    assert scale["levels"] == len(levels)
-    assert scale["kind"] == ("cut" if config.cuts else "levels" if levels else "continuous")
+    assert (scale.low, scale.high) == pytest.approx(ends)
+    assert scale.levels == len(levels)
+    assert scale.kind == ("cut" if config.cuts else "levels" if levels else "continuous")
     assert sum(level[3] for level in found) == (len(ratings) if levels else 0)
     if not config.cuts:
         assert {level[1] for level in found if level[3]} <= {row[0] for row in given.collect()}

@@ -12,6 +12,7 @@ from spark_rank.config.values import convert
 from spark_rank.errors import ConfigError
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Study
+from spark_rank.stages.experiment import chosen_experiment
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "conf" / "paper").glob("*.yaml"))
@@ -47,13 +48,13 @@ def test_an_unknown_experiment_or_setting_is_named(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text("experiment: {name: prank_syntetic}")
     with pytest.raises(ConfigError, match="did you mean 'prank_synthetic'"):
-        load_config(path)
+        chosen_experiment(load_config(path))
     path.write_text("experiment: {name: prank_synthetic, settings: {repeat: 3}}")
     with pytest.raises(ConfigError, match=r"experiment\.settings\.repeat' \(did you mean"):
-        load_config(path)
+        chosen_experiment(load_config(path))
     path.write_text("experiment: {name: prank_synthetic, settings: {repeats: 0}}")
     with pytest.raises(ConfigError, match=r"experiment\.settings\.repeats: must be at least 1"):
-        load_config(path)
+        chosen_experiment(load_config(path))
 
 
 def test_draws_depend_on_seed_experiment_and_keys_alone() -> None:

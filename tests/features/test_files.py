@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spark_rank.features.files import FeatureFileError, FeatureFiles, open_files, write_files
 from spark_rank.features.pool import ReviewerPool, id_keys
+from spark_rank.records.facts import as_record, read_facts
+from spark_rank.records.features import FeatureFacts
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
 OFFSET = np.linspace(-1, 1, 4)
 PRIOR = np.ones((6, 3), dtype=np.float32)
 IDS = ["a", "007", "ü", ""]
+
+
+def as_files(record: dict[str, Any]) -> FeatureFiles:
+    facts = {"files": record, "squared_radius": 1.0}
+    return read_facts(FeatureFacts, {"facts": facts}, "r").files
 
 
 def test_what_is_written_is_what_is_mapped(tmp_path: Path) -> None:
@@ -25,7 +33,7 @@ def test_what_is_written_is_what_is_mapped(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.offset, OFFSET)
     np.testing.assert_array_equal(opened.prior, PRIOR)
     assert opened.item_ids.to_pylist() == IDS
-    assert FeatureFiles.from_record(files.to_record()) == files
+    assert as_files(as_record(files)) == files
 
 
 def test_a_pool_is_mapped_with_the_rest(tmp_path: Path) -> None:
@@ -40,7 +48,7 @@ def test_a_pool_is_mapped_with_the_rest(tmp_path: Path) -> None:
         seed=2**62,
     )
     files = write_files(tmp_path, MATRIX[:, :0], OFFSET, PRIOR[:0, :0], IDS, pool)
-    assert FeatureFiles.from_record(json.loads(json.dumps(files.to_record()))) == files
+    assert as_files(json.loads(json.dumps(as_record(files)))) == files
     opened = open_files(files, str(tmp_path))
     assert opened.pool is not None
     assert isinstance(opened.pool.ratings.base, np.memmap)

@@ -101,7 +101,7 @@ def test_costs_that_a_constant_has_none_of_have_no_best() -> None:
 
 
 def test_a_record_without_numbers_of_users_is_read() -> None:
-    facts = {"means": {"mine": {"msd": 1.0, "misranking": 0.3}}, "status": {"mine": {"learned": 9}}}
-    found = Evidence.of_facts(facts, BASELINES)
+    means, status = {"mine": {"msd": 1.0, "misranking": 0.3}}, {"mine": {"learned": 9}}
+    found = Evidence(means, {}, status, BASELINES)
     assert found.mean("mine", "msd") == 1.0
     assert found.count("mine", "msd") is None

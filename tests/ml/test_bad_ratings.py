@@ -65,7 +65,13 @@ def test_columns_and_settings_that_do_not_fit_are_named(
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("latest", 2.0), ("first", 5.0), ("mean", 3.5), ("reject", None)]
+    ("policy", "expected"),
+    [
+        ("mean", 3.5),
+        pytest.param("latest", 2.0, marks=pytest.mark.slow),
+        pytest.param("first", 5.0, marks=pytest.mark.slow),
+        pytest.param("reject", None, marks=pytest.mark.slow),
+    ],
 )
 def test_of_several_ratings_the_policy_chooses(
     spark: SparkSession, rated: DataFrame, policy: str, expected: float | None
@@ -81,7 +87,9 @@ def test_of_several_ratings_the_policy_chooses(
     assert own == ([] if expected is None else [[expected]])
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, pytest.param(RuntimeError, marks=pytest.mark.slow)]
+)
 def test_a_fit_that_ends_early_frees_what_it_kept(
     rated: DataFrame, monkeypatch: pytest.MonkeyPatch, nothing_left: NothingLeft,
     error: type[BaseException],

@@ -37,11 +37,12 @@ def test_fit_learns_what_the_command_line_learns(fitted: PerUserRankerModel, who
             ("features={kind: panel, panel_size: 4}",
              "train.learners=[{name: own, learner: prank}]"),
         ),
-        (
+        pytest.param(
             {"featureKind": "reference", "referenceSize": 4, "learnerName": "own",
              "learnerGrid": {"C": [0.01, 1.0]}, "learnerParams": {"kernel": "rbf"}},
             ("features={kind: reference, reference_size: 4}",
              "train.learners=[{name: own, params: {kernel: rbf}, grid: {C: [0.01, 1.0]}}]"),
+            marks=pytest.mark.slow,
         ),
         (
             {"learnerName": "own", "learnerGrid": {"C": [0.01, 1.0]}, "rank": 2, "rounds": 2,

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_rank.planning.machine import this_machine
-from spark_rank.planning.offer import Machine, kind_of, offered, size_of
+from spark_rank.planning.offer import Machine, kind_of, offered, size_of, this_machine
 from spark_rank.planning.shortages import as_setting
 
 GIB = 2.0**30

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rank.config.schema import Config, InputConfig, PrepareConfig
-from spark_rank.planning.offer import Machine, Offer, offered
-from spark_rank.planning.plan import Layout, Measured, Plan, demand, layout_of, make_plan
-from spark_rank.planning.rates import rate, starting
-from spark_rank.planning.rendering import as_json, as_text, duration
+from spark_rank.planning.memory import demand
+from spark_rank.planning.offer import Machine, offered
+from spark_rank.planning.plan import Layout, Measured, Plan, layout_of, make_plan, stage_time
+from spark_rank.planning.rendering import as_json, as_text, span
 from spark_rank.planning.shortages import shortages
 from spark_rank.planning.sizes import Sizes, spread
-from spark_rank.planning.work import stage_work
+from spark_rank.planning.times import SESSION, Range
 
 STAGES = ["ingest", "prepare", "features", "train", "evaluate", "recommend", "report"]
 CONFIG = Config(input=InputConfig(path="x", format="netflix"), prepare=PrepareConfig(buckets=16))
@@ -30,50 +29,37 @@ def plan(settings: dict[str, str], cores: int, sizes: Sizes = SIZES, **measured:
     return make_plan(CONFIG, STAGES, sizes, layout_of(CONFIG, cores, offer, 2), offer, measured)
 
 
-def test_a_stage_takes_its_start_and_its_share_of_the_cores() -> None:
-    found = {stage.stage: stage.seconds for stage in plan(YARN, 8).stages}
-    for stage in ("ingest", "prepare", "train", "report"):
-        work = stage_work(stage, CONFIG, SIZES)
-        assert found[stage] == pytest.approx(starting(stage) + work.executors / 8)
-    # the factors are the driver's work, on its own four cores
-    work = stage_work("features", CONFIG, SIZES)
-    expected = starting("features") + work.executors / 8 + work.driver / 4
-    assert found["features"] == pytest.approx(expected)
-
-
 def test_the_whole_is_the_sum_and_the_start() -> None:
     found = plan(YARN, 8)
-    assert found.seconds == pytest.approx(rate("start") + sum(s.seconds for s in found.stages))
+    assert found.time.low == pytest.approx(SESSION + sum(s.time.low for s in found.stages))
+    assert found.time.high == pytest.approx(SESSION + sum(s.time.high for s in found.stages))
 
 
 def test_no_more_cores_are_busy_than_there_are_buckets() -> None:
-    by_stage = {stage.stage: stage for stage in plan(YARN, 1000).stages}
-    work = stage_work("train", CONFIG, SIZES)
-    assert by_stage["train"].tasks == CONFIG.prepare.buckets == 16
-    assert by_stage["train"].seconds == pytest.approx(starting("train") + work.executors / 16)
+    offer = offered(YARN, MACHINE)
+    times = [stage_time("train", CONFIG, SIZES, Layout(n, 1, 4, 16, 1), offer) for n in (16, 999)]
+    assert times[0] == times[1]
 
 
 def test_two_waves_are_under_way() -> None:
-    config = replace(CONFIG, prepare=PrepareConfig(buckets=64))
-    offer = Offer("yarn", 100, 4, 4e9, 4e9, MACHINE)
-    found = make_plan(config, ["train"], SIZES, Layout(100, 25, 4, 64, 8), offer, {})
-    assert found.stages[0].tasks == 16
-
-
-def test_a_measured_stage_is_as_much_slower_as_it_was() -> None:
-    table, own = plan(YARN, 8), plan(YARN, 8, train=Measured("monday", 3.0))
-    before, after = (
-        next(stage for stage in found.stages if stage.stage == "train") for found in (table, own)
+    offer = offered(YARN, MACHINE)
+    few, many = (
+        stage_time("train", CONFIG, SIZES, Layout(100, 25, 4, 64, waves), offer) for waves in (8, 2)
     )
-    start = starting("train")
-    assert after.seconds - start == pytest.approx(3.0 * (before.seconds - start))
-    assert (before.rate, after.rate) == ("table", "run monday")
+    assert many.high < few.high
+
+
+def test_a_measured_stage_takes_what_it_took() -> None:
+    found = plan(YARN, 8, train=Measured("monday", Range(1.0, 2.0)))
+    of_train = next(stage for stage in found.stages if stage.need.stage == "train")
+    assert (of_train.time, of_train.reckoned_from) == (Range(1.0, 2.0), "run monday")
+    assert {s.reckoned_from for s in found.stages if s is not of_train} == {"usual costs"}
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(10, 10**7))
 def test_more_cores_are_no_slower(few: int, more: int, users: int) -> None:
     sizes = spread(users, 17_770, users * 100, "x")
-    assert plan(YARN, few + more, sizes).seconds <= plan(YARN, few, sizes).seconds + 1e-9
+    assert plan(YARN, few + more, sizes).time.high <= plan(YARN, few, sizes).time.high + 1e-9
 
 
 @pytest.mark.parametrize("users", [1000, 480_000, 20_000_000])
@@ -104,23 +90,17 @@ def test_the_layout_follows_the_executors() -> None:
     assert layout_of(CONFIG, 2, alone, 1) == Layout(2, 1, 2, 16, 1)
 
 
-def test_notes_say_what_is_not_reckoned() -> None:
-    assert "expect 0.5 to 2 times" in plan(YARN, 8).notes[0]
-    alone = {**YARN, "spark.master": "spark://a:7077"}
-    assert any("standalone worker reserves no memory" in note for note in plan(alone, 8).notes)
-
-
 def test_it_is_json_and_text() -> None:
     found = plan(YARN, 8)
     tree = json.loads(json.dumps(as_json(found)))
-    assert tree["seconds"] == found.seconds
-    assert [stage["stage"] for stage in tree["stages"]] == STAGES
-    assert "groups" not in tree["sizes"]
+    assert tree["time"] == {"low": found.time.low, "high": found.time.high}
+    assert [stage["need"]["stage"] for stage in tree["stages"]] == STAGES
     text = as_text(found)
     for advice in found.settings:
         assert f"{advice.setting}: {advice.value}" in text
+    assert "half to twice the estimate" in text
 
 
 def test_times_are_told_in_the_unit_that_people_use() -> None:
-    times = {3.4: "3 s", 119: "119 s", 120: "2 min", 7199: "120 min", 9000: "2.5 h"}
-    assert {seconds: duration(seconds) for seconds in times} == times
+    spans = [span(Range(*ends)) for ends in ((1.2, 3.4), (20, 119), (30, 120), (1800, 7200))]
+    assert spans == ["1 to 3 s", "20 to 119 s", "0 to 2 min", "0.5 to 2.0 h"]

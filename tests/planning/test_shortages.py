@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_rank.planning.memory import Demand
 from spark_rank.planning.offer import Machine, offered, size_of
-from spark_rank.planning.shortages import Demand, idle_cores, shortages
+from spark_rank.planning.shortages import idle_cores, shortages
 
 MACHINE = Machine(4, 16e9)
 TRAIN = Demand("train", tasks=2, worker=1.2e9, driver=0.4e9, heap=2e9)

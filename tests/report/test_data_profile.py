@@ -3,56 +3,68 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from spark_rank.records.data import (
+    DataProfile,
+    FilterFacts,
+    IngestFacts,
+    PrepareFacts,
+    RatingBin,
+    RatingScale,
+)
 from spark_rank.report.data_profile import data_section
 from spark_rank.report.page import Plot, Table, render
 
-INGEST: dict[str, Any] = {
-    "tables": {"ratings": 1000, "users": 50, "items": 40},
-    "facts": {
-        "rows_in": 1010,
-        "quarantined_by_reason": {"unreadable_rating": 7},
-        "dropped_by_reason": {"implicit": 3},
-    },
-}
-PROFILE: dict[str, Any] = {
-    "ratings": 900,
-    "users": 45,
-    "items": 40,
-    "density": 0.5,
-    "histogram": [{"rating": 1.0, "ratings": 300}, {"rating": 4.5, "ratings": 600}],
-    "user_activity": [[1, 5], [2, 30], [3, 0], [6, 10]],
-    "item_popularity": [[10, 40]],
-    "first_time": "1999-11-11",
-    "last_time": "2005-12-31",
-    "without_time": 12,
-}
-STEP = {
-    "filter": "user_min: 2", "round": 1, "ratings": 900, "ratings_dropped": 100,
-    "users": 45, "users_dropped": 5, "items": 40, "items_dropped": 0,
-}  # fmt: skip
+KEPT = 1000
+INGEST = IngestFacts(
+    rows_in=1010,
+    quarantined_by_reason={"unreadable_rating": 7},
+    dropped_by_reason={"implicit": 3},
+    rating_scale=RatingScale("levels", 1.0, 4.5, 2),
+    read_as="read as csv",
+)
+PROFILE = DataProfile(
+    ratings=900,
+    users=45,
+    items=40,
+    density=0.5,
+    histogram=(RatingBin(rating=1.0, ratings=300), RatingBin(rating=4.5, ratings=600)),
+    user_activity=((1, 5), (2, 30), (3, 0), (6, 10)),
+    item_popularity=((10, 40),),
+    first_time="1999-11-11",
+    last_time="2005-12-31",
+    without_time=12,
+)
+STEP = FilterFacts(
+    filter="user_min: 2", round=1, ratings=900, ratings_dropped=100, users=45, users_dropped=5,
+    items=40, items_dropped=0,
+)  # fmt: skip
 
 
-def prepared(profile: dict[str, Any] | None = None, **facts: Any) -> dict[str, Any]:
-    known = {
-        "train_ratings": 480, "test_ratings": 420, "most_ratings_of_a_user": 77,
-        "users_with_nothing_held_out": 5, "filters": [], "filters_settled": True,
-        "profile": {**PROFILE, **(profile or {})},
-    }  # fmt: skip
-    return {"facts": {**known, **facts}}
+def prepared(profile: DataProfile = PROFILE, **more: Any) -> PrepareFacts:
+    known = PrepareFacts(
+        train_ratings=480, test_ratings=420, most_ratings_of_a_user=77,
+        users_with_nothing_held_out=5, filters=(), filters_settled=True, profile=profile,
+    )  # fmt: skip
+    return replace(known, **more)
 
 
-def cells(prepare: dict[str, Any], number: int = 0) -> dict[str, list[str]]:
+def of_bins(*histogram: RatingBin) -> PrepareFacts:
+    return prepared(replace(PROFILE, histogram=histogram))
+
+
+def cells(prepare: PrepareFacts, number: int = 0) -> dict[str, list[str]]:
     """Return a table of the section by the first cells of its rows."""
-    tables = [part for part in data_section(INGEST, prepare).parts if isinstance(part, Table)]
+    tables = [part for part in data_section(KEPT, INGEST, prepare).parts if isinstance(part, Table)]
     return {row[0].text: [cell.text for cell in row[1:]] for row in tables[number].rows}
 
 
-def plots(prepare: dict[str, Any]) -> list[Plot]:
-    return [part for part in data_section(INGEST, prepare).parts if isinstance(part, Plot)]
+def plots(prepare: PrepareFacts) -> list[Plot]:
+    return [part for part in data_section(KEPT, INGEST, prepare).parts if isinstance(part, Plot)]
 
 
 def test_every_number_is_shown() -> None:
@@ -76,20 +88,20 @@ def test_every_number_is_shown() -> None:
 
 
 def test_what_is_unknown_is_a_dash() -> None:
-    nothing = {"density": None, "first_time": None, "last_time": None}
+    nothing = replace(PROFILE, density=None, first_time=None, last_time=None)
     shown = cells(prepared(nothing))
     assert shown["density"] == shown["first and last day"] == ["–"]
 
 
 @pytest.mark.parametrize(("settled", "end"), [(True, "drop nothing"), (False, "might drop more")])
 def test_filters_are_listed(settled: bool, end: str) -> None:
-    share = {**STEP, "filter": "user_share: 0.5", "round": 0}
-    prepare = prepared(filters=[STEP, share], filters_settled=settled)
+    share = replace(STEP, filter="user_share: 0.5", round=0)
+    prepare = prepared(filters=(STEP, share), filters_settled=settled)
     assert cells(prepare, 1) == {
         "user_min: 2": ["1", "900 (−100)", "45 (−5)", "40 (−0)"],
         "user_share: 0.5": ["–", "900 (−100)", "45 (−5)", "40 (−0)"],
     }
-    table = data_section(INGEST, prepare).parts[1]
+    table = data_section(KEPT, INGEST, prepare).parts[1]
     assert isinstance(table, Table)
     assert end in table.caption
 
@@ -105,8 +117,8 @@ def test_the_words_below_the_plots_follow_from_the_bins() -> None:
 
 @pytest.mark.parametrize("levels", [1, 5, 60])
 def test_a_level_has_a_bar_each_and_labels_keep_apart(levels: int) -> None:
-    histogram = [{"rating": level / 2, "ratings": level + 1} for level in range(levels)]
-    svg = plots(prepared({"histogram": histogram}))[0].svg
+    histogram = [RatingBin(rating=level / 2, ratings=level + 1) for level in range(levels)]
+    svg = plots(of_bins(*histogram))[0].svg
     # a bar is a filled path that is clipped to the axes
     assert len(re.findall(r'<path [^>]*clip-path="[^"]+" style="fill: #3b82c4', svg)) == levels
     labels = set(re.findall(r">([0-9.]+)</text>", svg))
@@ -116,13 +128,16 @@ def test_a_level_has_a_bar_each_and_labels_keep_apart(levels: int) -> None:
 
 
 def test_a_scale_without_levels_is_drawn_on_its_axis() -> None:
-    histogram = [{"from": -10.0, "to": 0.0, "ratings": 1}, {"from": 0.0, "to": 10.0, "ratings": 3}]
-    plot = plots(prepared({"histogram": histogram}))[0]
+    below, above = (
+        RatingBin(low=-10.0, high=0.0, ratings=1),
+        RatingBin(low=0.0, high=10.0, ratings=3),
+    )
+    plot = plots(of_bins(below, above))[0]
     assert "from 0 to 10 with 75.0 %" in plot.alt
-    single = [{"from": 2.0, "to": 2.0, "ratings": 4}]
-    assert "from 2 to 2 with 100.0 %" in plots(prepared({"histogram": single}))[0].alt
+    single = RatingBin(low=2.0, high=2.0, ratings=4)
+    assert "from 2 to 2 with 100.0 %" in plots(of_bins(single))[0].alt
 
 
 def test_the_same_records_draw_the_same_page() -> None:
-    pages = {render("t", "s", [data_section(INGEST, prepared())]) for _ in range(2)}
+    pages = {render("t", "s", [data_section(KEPT, INGEST, prepared())]) for _ in range(2)}
     assert len(pages) == 1

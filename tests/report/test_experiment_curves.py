@@ -13,6 +13,7 @@ import pytest
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.frame import Curve
 from spark_rank.experiments.prank_ellipses import POINT_METRICS, REGION
+from spark_rank.records.results import ExperimentFacts
 from spark_rank.report import experiments
 from spark_rank.report.ellipses import COLOURS, ellipses
 from spark_rank.report.experiments import Outcome, experiment_section
@@ -37,11 +38,8 @@ def section_of(
 ) -> Section:
     experiment = dataclasses.replace(EXPERIMENTS["prank_synthetic"], curves=(curve,))
     monkeypatch.setattr(experiments, "EXPERIMENTS", {"e": experiment})
-    record = {
-        "settings": {"name": "e"},
-        "facts": {"data": {}, "missing": [], "units": 3, "chosen": None, "timings": []},
-    }
-    return experiment_section(Outcome(record, [], rows, []))
+    facts = ExperimentFacts(units=3, data={}, missing=())
+    return experiment_section(Outcome({"settings": {"name": "e"}}, facts, [], rows, []))
 
 
 def plots(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> list[Plot]:

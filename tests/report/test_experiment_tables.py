@@ -8,6 +8,7 @@ import pytest
 
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.experiments.rating_profile import rating_profile
+from spark_rank.records.results import ExperimentFacts, Timing
 from spark_rank.report.experiment_tables import (
     chosen_table,
     claims_table,
@@ -40,9 +41,7 @@ SUMMARY = [
 ]  # fmt: skip
 CLAIM = {"statement": "<less>", "part": "a", "metric": "MSD", "difference": -0.5, "ci_low": -0.7,
          "ci_high": -0.3, "n": 10, "holds": False}  # fmt: skip
-TIMINGS = [
-    {"task": "t", "method": m, "x": x, "seconds": 0.001 * x} for m in "ab" for x in (10.0, 2000.0)
-]
+TIMINGS = [Timing("t", m, x, 0.001 * x) for m in "ab" for x in (10.0, 2000.0)]
 
 
 def test_figures_stand_by_part_beside_the_published_ones() -> None:
@@ -98,9 +97,9 @@ def test_equalities_of_the_theory_are_exact_and_bounds_are_not() -> None:
 def test_undecided_statements_are_counted() -> None:
     claims = [{**CLAIM, "holds": True}, {**CLAIM, "holds": None}]
     record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "seed": 0, "seconds": 1.5,
-              "facts": {"units": 7, "data": {}, "missing": [], "chosen": {}, "timings": []},
               "spark": {"parallelism": "2"}, "versions": {}, "started": "now"}  # fmt: skip
-    html = reproduction_page({"one": Outcome(record, [], SUMMARY, claims)})
+    facts = ExperimentFacts(units=7, data={}, missing=())
+    html = reproduction_page({"one": Outcome(record, facts, [], SUMMARY, claims)})
     assert "<td>1 of 2, 1 undecided</td>" in html
     assert "1 of 2 statements hold, 1 undecided" in html
 
@@ -140,13 +139,19 @@ def test_times_are_a_table_and_a_plot() -> None:
 @pytest.mark.parametrize("several", [False, True])
 def test_the_page_has_all_of_it(several: bool) -> None:
     profile = rating_profile(generated_ratings(4, 6), implicit=3)
-    facts = {"units": 7, "data": {"MovieLens": "MovieLens-1M"}, "missing": ["Jester: x"],
-             "profiles": [profile], "seconds_by_step": {"units of work": 0.6},
-             "chosen": {"a": {"MPRank": {"C": 10.0}}}, "timings": TIMINGS}  # fmt: skip
-    record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "facts": facts, "seed": 0,
+    facts = ExperimentFacts(
+        units=7,
+        data={"MovieLens": "MovieLens-1M"},
+        missing=("Jester: x",),
+        profiles=(profile,),
+        chosen={"a": {"MPRank": {"C": 10.0}}},
+        timings=tuple(TIMINGS),
+        seconds_by_step={"units of work": 0.6},
+    )
+    record = {"settings": {"name": EXPERIMENT.name, "settings": {}}, "seed": 0,
               "seconds": 1.5, "spark": {"parallelism": "2"}, "versions": {"numpy": "9.8.7"},
               "started": "now"}  # fmt: skip
-    outcome = Outcome(record, [], SUMMARY, [CLAIM])
+    outcome = Outcome(record, facts, [], SUMMARY, [CLAIM])
     html = reproduction_page({"one": outcome}) if several else experiment_page("one", outcome)
     for words in (
         "2 of 3 published figures", "0 of 1 statements", "Missing data: Jester", "&lt;less&gt;",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_rank.records.results import RecommendFacts
 from spark_rank.report.page import Table, render
 from spark_rank.report.recommendations import recommendations_section
 
@@ -18,8 +19,8 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
     new_item = {"predicted_rating": None, "source": "new_item"}
     sample = [row("b", "bottom", 1, title="<Worst>"), row("b", "top", 2), row("a", "top", 6),
               row("b", "top", 1, **new_item), row("a", "top", 5)]  # fmt: skip
-    facts = {"users": 1200, "learner": "one", "candidates": 17,
-             "places": {"learned": 3600, "fallback: too_few_ratings": 12}}  # fmt: skip
+    places = {"learned": 3600, "fallback: too_few_ratings": 12}
+    facts = RecommendFacts(users=1200, learner="one", candidates=17, places=places)
     section = recommendations_section(sample, facts)
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     shown = [[cell.text for cell in cells] for cells in table.rows]
@@ -34,6 +35,6 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
 
 
 def test_without_lists_there_is_a_sentence() -> None:
-    section = recommendations_section([], {"users": 0, "learner": "one", "candidates": 1,
-                                           "places": {}})  # fmt: skip
+    nobody = RecommendFacts(users=0, learner="one", candidates=1, places={})
+    section = recommendations_section([], nobody)
     assert section.parts == ["No user has an item that is unseen and may be in a list."]

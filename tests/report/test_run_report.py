@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spark_rank.records.facts import as_record
 from spark_rank.report.run_report import RunReport
 from tests.report.summaries import status_of, summary
 from tests.report.test_data_profile import INGEST, prepared
@@ -32,10 +33,11 @@ def page(rows: list[dict[str, Any]], **status: dict[str, int]) -> str:
     learners = {row["learner"] for row in rows}
     counts = {name: own for name, own in (status_of(rows) | status).items() if name in learners}
     records = {
-        "ingest": record("ingest", **{**INGEST, "settings": {"path": "u.data", "format": "csv"}}),
-        "prepare": record("prepare", **prepared()),
+        "ingest": record("ingest", facts=as_record(INGEST), settings={"path": "u.data",
+                         "format": "csv"}, tables={"ratings": 1000, "users": 50, "items": 40}),
+        "prepare": record("prepare", facts=as_record(prepared())),
         "train": record("train", settings={"learners": [{"name": "mine", "learner": "mprank"}]}),
-        "evaluate": record("evaluate", facts={"status": counts, "relevant_from": 4.0},
+        "evaluate": record("evaluate", facts={"means": {}, "status": counts, "relevant_from": 4.0},
                            settings={"top_n": 10}),
         "recommend": record("recommend", facts={"users": 60, "learner": "mine", "candidates": 9,
                                                 "places": {"learned": 60}}),

@@ -1,14 +1,11 @@
-"""Commands that look at a store, as they are typed, in the session that all tests share."""
+"""Commands that look at a store, as they are typed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark_rank import cli
 
@@ -24,19 +21,10 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asking(
-    spark: SparkSession,
     config: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[[str], Ask]:
     """Return what asks a command, such as ``runs``: exit code and both streams."""
-
-    @contextmanager
-    def shared(name: str, settings: Any) -> Iterator[SparkSession]:
-        yield spark
-
-    for module in ("commands", "planning"):
-        monkeypatch.setattr(f"spark_rank.runs.{module}.spark_session", shared)
 
     def of(command: str) -> Ask:
         def run(*words: str) -> tuple[int, str, str]:

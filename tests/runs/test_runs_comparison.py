@@ -13,12 +13,15 @@ def records(msd: float, users: int, status: str) -> dict[str, Any]:
         "means": {"mine": {"msd": msd, "misranking": 0.3}},
         "users": {"mine": {"msd": users, "misranking": users}},
         "status": {"mine": {status: 1508}},
+        "relevant_from": 4.0,
     }
     return {"evaluate": {"seed": 0, "settings": {}, "versions": {}, "tables": {}, "facts": facts}}
 
 
 def test_means_have_their_users_and_nothing_has_a_reason() -> None:
-    found = compare(records(1.25, 1272, "learned"), records(1.5, 1508, "fallback: no_features"))
+    found = compare(
+        ("a", "b"), records(1.25, 1272, "learned"), records(1.5, 1508, "fallback: no_features")
+    )
     (msd,) = [row for row in found["means"] if row["name"] == "mine: msd"]
     assert msd == {
         "name": "mine: msd", "first": 1.25, "first_users": 1272, "first_nothing_because": None,
@@ -32,7 +35,7 @@ def test_means_have_their_users_and_nothing_has_a_reason() -> None:
 
 
 def test_a_run_without_evaluation_has_no_means() -> None:
-    found = compare(records(1.25, 1272, "learned"), {})
+    found = compare(("a", "b"), records(1.25, 1272, "learned"), {})
     assert [row["second"] for row in found["means"]] == [None, None]
     text = printed("diff", {**found, "first": "a", "second": "b"}, "text")
     assert "1.25 (1,272)  null" in text

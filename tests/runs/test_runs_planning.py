@@ -11,12 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
-from spark_rank.planning.plan import Layout, expected_seconds
-from spark_rank.planning.rates import rate
-from spark_rank.planning.sizes import of_records
 from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.runner import plain
 from spark_rank.store.run import Run
+from tests.records.counts import prepared_record
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -44,10 +42,8 @@ def record(stage: str, config: Config, seconds: float, **more: Any) -> dict[str,
 def finish(spark: SparkSession, config: Config, seconds: dict[str, float]) -> Run:
     """Write the records of a run with twenty million ratings."""
     run = Run(spark, config.store, config.run_id)
-    profile = {"users": 200_000, "items": 3000, "ratings": 20_000_000, "user_activity": []}
-    counts = {"profile": profile, "most_ratings_of_a_user": 2000}
     more = {
-        "prepare": {"tables": {"blocks": 200_000}, "facts": counts},
+        "prepare": prepared_record(200_000, 3000, 20_000_000, 2000),
         "ingest": {"tables": {"users": 200_000, "items": 3000, "ratings": 20_000_000}},
     }
     for stage, took in seconds.items():
@@ -59,10 +55,10 @@ def test_it_counts_what_will_be_generated(ask: Ask) -> None:
     plan = found(ask)
     assert plan["sizes"]["users"] == 3000
     assert plan["sizes"]["source"] == "expected of synthesize"
-    assert {stage["rate"] for stage in plan["stages"]} == {"table"}
-    assert [stage["stage"] for stage in plan["stages"]] == [s.name for s in pipeline(Config())]
-    assert plan["seconds"] > sum(stage["seconds"] for stage in plan["stages"])
-    assert plan["uncertainty"] == 2.0
+    assert {stage["reckoned_from"] for stage in plan["stages"]} == {"usual costs"}
+    names = [stage["need"]["stage"] for stage in plan["stages"]]
+    assert names == [s.name for s in pipeline(Config())]
+    assert 0.0 < plan["time"]["low"] < plan["time"]["high"]
 
 
 def test_sizes_by_hand_and_cores(ask: Ask) -> None:
@@ -73,35 +69,45 @@ def test_sizes_by_hand_and_cores(ask: Ask) -> None:
     assert two["layout"] == {"cores": 2, "executors": 1, "executor_cores": 2, "buckets": 16,
                              "waves": 8}  # fmt: skip
     assert eight["layout"]["waves"] == 2
-    assert eight["seconds"] < two["seconds"]
+    assert eight["time"]["high"] < two["time"]["high"]
 
 
-def test_a_finished_run_of_the_store_gives_its_own_rates(
+def whole(spark: SparkSession, settings: Config, **seconds: float) -> None:
+    """Finish all stages of a pipeline, in a second each but for some."""
+    finish(spark, settings, {s.name: 1.0 for s in pipeline(settings)} | seconds)
+
+
+def stages_of(plan: dict[str, Any]) -> dict[str, Any]:
+    return {stage["need"]["stage"]: stage for stage in plan["stages"]}
+
+
+def test_a_finished_run_of_the_store_says_how_long_it_takes(
     ask: Ask, config: Path, spark: SparkSession
 ) -> None:
-    settings = load_config(config, ["run_id=old"])
-    layout = Layout(2, 1, 2, 16, 4)
-    sizes = of_records(finish(spark, settings, {"prepare": 9.0, "features": 1.0}).records(), "old")
-    assert sizes is not None
-    expected = expected_seconds("train", settings, sizes, layout, 2) - rate("stage")
-    assert expected > rate("stage")
-    finish(spark, settings, {"train": rate("stage") + 2.0 * expected})
+    whole(spark, load_config(config, ["run_id=old"]), train=500.0)
     same = found(ask, "--set", "run_id=old")
     assert same["sizes"]["source"] == "counted by prepare in run old"
-    train = {stage["stage"]: stage for stage in same["stages"]}["train"]
-    assert train["rate"] == "run old"
-    assert train["seconds"] == pytest.approx(rate("stage") + 2.0 * expected)
+    train = stages_of(same)["train"]
+    assert train["reckoned_from"] == "run old"
+    assert train["time"]["low"] < 500.0 < train["time"]["high"]
+    # another run with half of the ratings
+    less = stages_of(found(ask, "--ratings", "10000000", "--users", "100000"))["train"]
+    assert less["reckoned_from"] == "run old"
+    assert less["time"]["low"] < 251.0 < less["time"]["high"] < 500.0
     other = found(ask, "--set", "run_id=old", "features.rank=16")
-    assert {stage["stage"]: stage["rate"] for stage in other["stages"]}["train"] == "table"
+    assert stages_of(other)["train"]["reckoned_from"] == "usual costs"
 
 
-def test_a_run_that_starting_took_most_of_says_nothing(
+def test_a_run_that_kept_models_or_is_of_another_version_says_nothing(
     ask: Ask, config: Path, spark: SparkSession
 ) -> None:
     settings = load_config(config, ["run_id=odd"])
-    finish(spark, settings, {"prepare": 1.0, "features": 1.0, "train": 10_000.0})
-    plan = found(ask, "--set", "run_id=odd")
-    assert {stage["rate"] for stage in plan["stages"]} == {"table"}
+    whole(spark, settings)
+    run = Run(spark, settings.store, "odd")
+    for facts in ({"previous": {"run": "monday"}}, {"previous": "monday"}):
+        run.write_record("train", {**(run.record("train") or {}), "facts": facts}, renew=True)
+        told = stages_of(found(ask, "--set", "run_id=new"))
+        assert {stage["reckoned_from"] for stage in told.values()} == {"usual costs"}
 
 
 def test_a_damaged_run_is_no_obstacle_but_to_itself(ask: Ask, tmp_path: Path) -> None:
@@ -120,7 +126,7 @@ def test_bytes_of_the_input_are_a_guess(ask: Ask, tmp_path: Path) -> None:
     guessed = found(ask, *words)
     assert guessed["sizes"]["ratings"] == 10_000
     assert "guessed" in guessed["sizes"]["source"]
-    assert "synthesize" not in [stage["stage"] for stage in guessed["stages"]]
+    assert "synthesize" not in stages_of(guessed)
 
 
 def test_it_is_printed_for_people(ask: Ask) -> None:
@@ -130,8 +136,8 @@ def test_it_is_printed_for_people(ask: Ask) -> None:
     assert "8 cores in 2 executors, 16 buckets, 1 wave" in out
     assert "spark.executor.memoryOverhead: " in out
     assert "4 Python workers of" in out
-    assert "expect 0.5 to 2 times as much" in out
-    assert all(len(line) <= 140 for line in out.splitlines())
+    assert "half to twice the estimate" in out
+    assert all(len(line) <= 140 or line.startswith("Usual") for line in out.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -49,16 +49,13 @@ def test_a_file_that_is_there_is_not_created(
 def test_without_links_it_is_the_same(
     files: Filesystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = files._jvm
-    nio = real.java.nio.file
+    real = files._java("java.nio.file.Files")
 
     def refused(link: object, source: Any) -> None:
-        nio.Files.createLink(link, source.resolveSibling("what is not there"))
+        real.createLink(link, source.resolveSibling("what is not there"))
 
-    links = SimpleNamespace(createLink=refused, copy=nio.Files.copy)
-    package = SimpleNamespace(file=SimpleNamespace(Files=links, CopyOption=nio.CopyOption))
-    jvm = SimpleNamespace(java=SimpleNamespace(nio=package), org=real.org)
-    monkeypatch.setattr(files, "_jvm", jvm)
+    links = SimpleNamespace(createLink=refused, copy=real.copy)
+    monkeypatch.setitem(files._classes, "java.nio.file.Files", links)
     assert files.create_text(f"{tmp_path}/note", "first")
     assert not files.create_text(f"{tmp_path}/note", "second")
     assert (tmp_path / "note").read_text() == "first"

@@ -18,7 +18,7 @@ from spark_rank.config import Config, load_config
 from spark_rank.errors import ConfigError
 from spark_rank.learners import learner_class
 from spark_rank.report.explanation import as_text
-from spark_rank.stages.explain import Question, answer
+from spark_rank.runs.users import Question, answer
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, METRICS, MODELS, RECOMMENDATIONS, TUNING
 from tests.predicted import predicted

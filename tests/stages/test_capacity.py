@@ -14,11 +14,11 @@ from spark_rank.stages.capacity import warn_if_too_small
 from spark_rank.stages.runner import run_stage
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
+from tests.records.counts import prepared_counts
 
 SMALL, LARGE = Machine(2, 2.6e9), Machine(2, 24e9)
 # what a stage with these counts left behind
-COUNTED = {"profile": {"users": 10**6, "items": 10**4, "ratings": 10**8, "user_activity": []},
-           "most_ratings_of_a_user": 10**4}  # fmt: skip
+COUNTED = prepared_counts(10**6, 10**4, 10**8, 10**4)
 
 
 @pytest.fixture

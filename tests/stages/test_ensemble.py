@@ -62,12 +62,13 @@ def with_ensembles(make_config: MakeConfig, run_pipeline: Callable[..., Run]) ->
 def test_groups_and_partitions_decide_no_row(
     spark: SparkSession, with_ensembles: Run, make_config: MakeConfig
 ) -> None:
-    from spark_rank.stages.ensemble_users import ensemble_models, spec_of
-    from spark_rank.stages.training import learn_job, recorded_training
+    from spark_rank.reader.recorded import ensemble_spec, recorded_training
+    from spark_rank.stages.ensemble_users import ensemble_models
+    from spark_rank.stages.training import learn_job
     from spark_rank.tables.contracts import BLOCKS
 
     config = make_config(LEARNERS)
-    specs = [spec_of(entry, config.seed) for entry in config.ensemble.learners]
+    specs = [ensemble_spec(entry, config.seed) for entry in config.ensemble.learners]
     job = learn_job(recorded_training(with_ensembles), specs, spark, with_ensembles)
     blocks = with_ensembles.read(BLOCKS).repartition(5, "items")
     again = ensemble_models(blocks, job, groups=1, tasks=2).toArrow().to_pylist()

@@ -20,8 +20,10 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FeaturesConfig, load_config
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.features.files import FeatureFiles, open_files
+from spark_rank.features.files import open_files
 from spark_rank.learners import MPRank
+from spark_rank.records.facts import Facts
+from spark_rank.records.features import FeatureFacts, GivenFacts
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES
 from spark_rank.stages.features import _DECIDING, features
@@ -60,8 +62,9 @@ def folder_of(run: Run, table: str) -> str:
     return run.path(table).removeprefix("file:")
 
 
-def opened(run: Run, facts: dict[str, Any]) -> Any:
-    files = FeatureFiles.from_record(facts["files"])
+def opened(run: Run, facts: Facts) -> Any:
+    assert isinstance(facts, FeatureFacts)
+    files = facts.files
     where = run.path if run._draft is None else run.draft_path
     return open_files(files, where("feature_files").removeprefix("file:"))
 
@@ -135,8 +138,12 @@ def test_all_ratings_of_the_reviewers_are_held_out_ones_too(
     config = make_config(REFERENCE, "features.reference_ratings=all", "features.reference_pool=500")
     drafts = [in_draft(run) for run in two_runs]
     ours, theirs = (features(config, spark, run).facts for run in drafts)
-    assert ours["files"]["pool"]["items"] == theirs["files"]["pool"]["items"]
-    assert ours["files"]["pool"]["ratings"] != theirs["files"]["pool"]["ratings"]
+    assert isinstance(ours, FeatureFacts)
+    assert isinstance(theirs, FeatureFacts)
+    assert ours.files.pool is not None
+    assert theirs.files.pool is not None
+    assert ours.files.pool.items == theirs.files.pool.items
+    assert ours.files.pool.ratings != theirs.files.pool.ratings
     sizes = [len(row["items"]) for row in two_runs[0].read(BLOCKS).collect()]
     pool = opened(drafts[0], ours).pool
     assert sorted(np.diff(pool.ends)) == sorted(size for size in sizes if size >= 12)
@@ -315,9 +322,10 @@ def test_vectors_of_ones_own(
             expected = (expected - expected.mean(axis=0)) / expected.std(axis=0)
         assert_allclose(found.matrix[list(raw)], expected, atol=1e-6)
         assert_array_equal(found.matrix[missing], 0.0)
-        assert result.facts["items_without"] == len(missing) > 0
+        assert isinstance(result.facts, GivenFacts)
+        assert result.facts.items_without == len(missing) > 0
         assert f"{len(missing):,} items without: zeros" in result.message
-        assert result.facts["squared_radius"] == (found.matrix.astype(float) ** 2).sum(axis=1).max()
+        assert result.facts.squared_radius == (found.matrix.astype(float) ** 2).sum(axis=1).max()
         written = spark.read.parquet(run.draft_path("item_features")).orderBy("item").collect()
         assert_array_equal([row["features"] for row in written], found.matrix)
         assert_array_equal([row["offset"] for row in written], found.offset)
@@ -377,9 +385,9 @@ def test_a_letor_file_from_ingest_to_evaluate(
     run = run_until(spark, config, "evaluate")
     # half of the queries name no document: every line is one nevertheless
     assert (run.record("ingest") or {})["tables"]["ratings"] == len(lines)
-    record = run.record("features") or {}
-    assert (record["facts"]["width"], record["facts"]["items_without"]) == (3, 0)
-    matrix = opened(run, record["facts"]).matrix
+    found = run.facts(GivenFacts)
+    assert (found.width, found.items_without) == (3, 0)
+    matrix = opened(run, found).matrix
     assert_allclose(matrix.mean(axis=0), 0.0, atol=1e-6)
     assert_allclose(matrix.std(axis=0), 1.0, rtol=1e-6)
     assert {row["offset"] for row in run.read(ITEM_FEATURES).collect()} == {0.0}

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.config.schema import LearnerConfig, TrainConfig
-from spark_rank.planning.work import user_seconds
 from spark_rank.stages import heaviest_first
-from spark_rank.stages.heaviest_first import bucket_seconds, by_cost, in_order
+from spark_rank.stages.heaviest_first import bucket_seconds, by_cost, in_order, user_cost
 
 KERNEL = Config(train=TrainConfig(learners=[LearnerConfig(params={"kernel": "rbf"})]))
 BUCKETS = 6
@@ -39,7 +38,7 @@ def test_a_bucket_takes_as_long_as_its_users(users: list[tuple[int, int]], rando
     found = bucket_seconds(KERNEL, counted(users), BUCKETS)
     expected = np.zeros(BUCKETS)
     for bucket, n_train in users:
-        expected[bucket] += user_seconds(KERNEL, n_train)
+        expected[bucket] += user_cost(KERNEL.train, KERNEL.features.width, n_train)
     np.testing.assert_allclose(found, expected)
     random.shuffle(users)  # type: ignore[attr-defined]
     assert bucket_seconds(KERNEL, counted(users), BUCKETS).tolist() == found.tolist()

@@ -15,8 +15,10 @@ from typing import Any
 
 import hypothesis
 import pytest
+from chispa import assert_df_equality
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.formats import read_ratings
@@ -37,6 +39,7 @@ from spark_rank.tables.contracts import (
     TITLES,
     USERS,
 )
+from spark_rank.tables.user_buckets import bucket_of
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
@@ -249,6 +252,25 @@ def test_of_equal_lines_the_first_counts(
         return
     values = {"user_id": "1", "item_id": "7", "rating": 3.0, "timestamp": 1125964800}
     assert [(row[0], json.loads(row[1])) for row in aside] == [(None, values)] * 2
+
+
+def test_a_file_of_ratings_has_whole_buckets(
+    tmp_path: Path, ingested: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"u{user},i{item},{1 + (user + item) % 5}" for user in range(50) for item in range(20)]
+    path = write(tmp_path, "user,item,rating\n" + "\n".join(lines) + "\n")
+    one = ingested(path, "csv", store=str(tmp_path / "one"))
+    # several shares to a bucket, and a dictionary too long for every worker
+    monkeypatch.setattr("spark_rank.stages.ingest_pieces._SHARE_BYTES", 1_000)
+    monkeypatch.setattr("spark_rank.stages.ingest_pieces._MOST_HELD", 5)
+    many = ingested(path, "csv", store=str(tmp_path / "many"))
+    assert_df_equality(with_ids(one), with_ids(many), ignore_row_order=True)
+    assert facts(many)["buckets"] == 3
+    placed = many.read(RATINGS).withColumn("file", F.input_file_name())
+    named = placed.join(many.read(USERS), "user").select("user_id", "file").distinct()
+    files = {(bucket_of(row["user_id"], 3), row["file"]) for row in named.collect()}
+    assert sorted(bucket for bucket, _ in files) == [0, 1, 2]
+    assert len({file for _, file in files}) == 3
 
 
 def test_rejected_duplicates_alone_are_told_as_such(

@@ -17,6 +17,11 @@ from spark_rank.config import Config, load_config
 from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
 from spark_rank.learners import MPRank
 from spark_rank.metrics import mean_squared_difference
+from spark_rank.records.data import IngestFacts, PrepareFacts
+from spark_rank.records.facts import Facts, as_record
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.models import RefitFacts, TrainFacts
+from spark_rank.records.results import AggregateFacts, EvaluateFacts, RankFacts, RecommendFacts
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.execution import run_summary
@@ -96,6 +101,17 @@ def test_nothing_is_lost_between_the_rooms(finished: Run) -> None:
     facts = prepare["facts"]
     assert facts["train_ratings"] + facts["test_ratings"] == ingest["tables"]["ratings"]
     assert list(records) == sorted(stage.name for stage in pipeline(load_config(DEFAULT)))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [IngestFacts, PrepareFacts, FeatureFacts, TrainFacts, EvaluateFacts, RankFacts, AggregateFacts,
+     RefitFacts, RecommendFacts],
+)  # fmt: skip
+def test_what_stages_found_out_is_typed(finished: Run, kind: type[Facts]) -> None:
+    record = finished.record(kind.stage)
+    assert record is not None
+    assert as_record(finished.facts(kind)) == record["facts"]
 
 
 def test_the_learners_beat_the_constant(finished: Run) -> None:

@@ -10,13 +10,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from chispa import assert_df_equality
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.config import Config
+from spark_rank.config import Config, load_config
+from spark_rank.data.blocks import user_blocks
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.session.session import runtime_setting
-from spark_rank.stages import pipeline
+from spark_rank.stages import STAGES, pipeline
 from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import (
@@ -29,6 +31,7 @@ from spark_rank.tables.contracts import (
     RATINGS,
     USERS,
 )
+from spark_rank.tables.user_buckets import bucket_of
 from tests.generated import generated_run
 
 MakeConfig = Callable[..., Config]
@@ -113,6 +116,57 @@ def test_a_file_has_the_same_rows_in_the_same_order_every_time(
         users = table.column("user").to_pylist()
         assert users == sorted(users)
         assert len(users) > 3
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return, for each time that blocks are made, whether the ratings stay where they are."""
+    found: list[bool] = []
+
+    def seen(*inputs: Any, by_bucket: bool) -> DataFrame:
+        found.append(by_bucket)
+        return user_blocks(*inputs, by_bucket=by_bucket)
+
+    monkeypatch.setattr("spark_rank.stages.prepare.user_blocks", seen)
+    return found
+
+
+MANY = [f"u{user},i{item},{1 + (user * item) % 5}," for user in range(40) for item in range(9)]
+
+
+def test_ratings_are_shuffled_again_only_where_buckets_are_not_whole(
+    spark: SparkSession,
+    prepared: Prepared,
+    tmp_path: Path,
+    ways: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = ratings_file(tmp_path, MANY)
+    left = prepared(*source, "prepare.buckets=3").read(BLOCKS)
+    assert ways == [True]
+    # ingested for other buckets
+    run = prepared(*source, "prepare.buckets=5", last="ingest")
+    config = make_again(run, *source, "prepare.buckets=3")
+    run_stages([STAGES["prepare"]], config, spark, run)
+    assert ways == [True, False]
+    assert_df_equality(run.read(BLOCKS), left, ignore_row_order=True)
+    # files that Spark does not read as a whole
+
+    def torn(ratings: DataFrame, *inputs: Any, by_bucket: bool) -> DataFrame:
+        ways.append(by_bucket)
+        return user_blocks(ratings.repartition(4), *inputs, by_bucket=by_bucket)
+
+    monkeypatch.setattr("spark_rank.stages.prepare.user_blocks", torn)
+    run = prepared(*source, "prepare.buckets=3")
+    assert ways == [True, False, True, False]
+    assert_df_equality(run.read(BLOCKS), left, ignore_row_order=True)
+    assert all(row["bucket"] == bucket_of(row["user_id"], 3) for row in left.collect())
+
+
+def make_again(run: Run, *sets: str) -> Config:
+    """Return a configuration for a run that is there already."""
+    store, _, run_id = run.root.rpartition("/runs/run_id=")
+    return load_config(None, [f"store={store}", f"run_id={run_id}", *sets])
 
 
 def test_filters_are_told_on_the_console_and_in_the_manifest(prepared: Prepared) -> None:

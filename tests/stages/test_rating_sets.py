@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_rank.data.pieces import cut_rows
+from spark_rank.data.shares import shares_for
 from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet, user_blocks
 from spark_rank.stages import rating_sets
 from spark_rank.stages.rating_sets import READ_COLUMNS, build_rating_set
@@ -36,7 +37,7 @@ NUMBERS = st.lists(
 
 
 def pieces_of(
-    rows: list[tuple[str, str, float]], buckets: int, chunk_rows: int
+    rows: list[tuple[str, str, float]], shares: int, chunk_rows: int
 ) -> Iterator[dict[str, Any]]:
     """Cut rows into pieces as a worker does; the batches have two rows."""
     columns = {
@@ -46,9 +47,9 @@ def pieces_of(
         "timestamp": pa.nulls(len(rows), pa.int64()),
         "reason": pa.nulls(len(rows), pa.string()),
     }
-    for batch in cut_rows(iter(pa.table(columns).to_batches(2)), buckets, chunk_rows):
+    for batch in cut_rows(iter(pa.table(columns).to_batches(2)), shares_for(1, shares), chunk_rows):
         for row in batch.to_pylist():
-            if row["bucket"] is not None:
+            if row["share"] is not None:
                 yield {name: row[name] for name in READ_COLUMNS}
 
 
@@ -63,10 +64,10 @@ def assert_same(found: RatingSet, expected: RatingSet) -> None:
 
 @given(st.one_of(ROWS, NUMBERS), st.integers(1, 4), st.integers(1, 7))
 def test_pieces_become_the_set_of_the_columns(
-    rows: list[tuple[str, str, float]], buckets: int, chunk_rows: int
+    rows: list[tuple[str, str, float]], shares: int, chunk_rows: int
 ) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    built = build_rating_set("some", lambda: pieces_of(rows, buckets, chunk_rows))
+    built = build_rating_set("some", lambda: pieces_of(rows, shares, chunk_rows))
     assert_same(built, RatingSet.from_columns("some", *columns))
 
 

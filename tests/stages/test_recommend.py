@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, LearnerConfig, TrainConfig
 from spark_rank.errors import ConfigError
+from spark_rank.records.models import JobFacts, TrainFacts, WaveFacts
 from spark_rank.stages import STAGES
 from spark_rank.stages.recommend import waves_of_lists
 from spark_rank.stages.runner import plain, run_stage
@@ -100,8 +101,12 @@ class OfNineWaves:
         learners = [{"name": "straight"}, {"name": "curved", "params": {"kernel": "rbf"}},
                     {"name": "boosted", "learner": "rankboost"}]  # fmt: skip
         settings = plain(TrainConfig(learners=[LearnerConfig(**entry) for entry in learners]))
-        waves = [{"buckets": [2 * wave, 2 * wave + 1], "files": []} for wave in range(9)]
-        return {"settings": settings, "facts": {"waves": waves}}
+        return {"settings": settings}
+
+    def facts(self, kind: type[TrainFacts]) -> TrainFacts:
+        waves = tuple(WaveFacts((2 * wave, 2 * wave + 1), ()) for wave in range(9))
+        job = JobFacts(specs=(), panel=(), min_ratings=1, margin=0.5, limits={})
+        return kind(status={}, failed_users={}, waves=waves, job=job)
 
 
 @pytest.mark.parametrize(
@@ -154,20 +159,20 @@ def test_lists_of_another_learner_with_titles_and_filters(
 def test_nothing_to_recommend_is_told(
     spark: SparkSession, finished: Run, make_config: MakeConfig, tmp_path: Path
 ) -> None:
-    from spark_rank.stages.recommend import item_facts
+    from spark_rank.stages.recommend import facts_of_items
 
     missing = make_config("recommend.exclude_from=/nowhere.txt")
     with pytest.raises(ConfigError, match=r"recommend\.exclude_from: /nowhere.txt: no such file"):
-        item_facts(missing.recommend, finished)
+        facts_of_items(missing.recommend, finished)
     (tmp_path / "latin").write_bytes(b"caf\xe9\n")
     for path, named in ((tmp_path, "cannot be read"), (tmp_path / "latin", "not UTF-8")):
         unreadable = make_config(f"recommend.exclude_from={path}")
         with pytest.raises(ConfigError, match=rf"recommend\.exclude_from: .*{named}"):
-            item_facts(unreadable.recommend, finished)
+            facts_of_items(unreadable.recommend, finished)
     unknown = make_config("recommend.include=['nothing']")
     with pytest.raises(ConfigError, match=r"recommend\.include: the run has none"):
-        item_facts(unknown.recommend, finished)
-    rare = item_facts(make_config("recommend.min_ratings=1000000").recommend, finished)
+        facts_of_items(unknown.recommend, finished)
+    rare = facts_of_items(make_config("recommend.min_ratings=1000000").recommend, finished)
     assert set(rare.column("candidate").to_pylist()) == {False}
     with pytest.raises(ConfigError, match=r"recommend\.learner.*'three'.*known: mprank"):
         make_config("recommend.learner=three")
@@ -176,11 +181,11 @@ def test_nothing_to_recommend_is_told(
 def test_ids_that_are_no_items_are_told(
     finished: Run, make_config: MakeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spark_rank.stages.recommend import item_facts
+    from spark_rank.stages.recommend import facts_of_items
 
     def told(*sets: str) -> tuple[set[str], list[str]]:
         """Return the candidates, and what is said of the lists of ids."""
-        facts = item_facts(make_config(*sets).recommend, finished).to_pylist()
+        facts = facts_of_items(make_config(*sets).recommend, finished).to_pylist()
         said = capsys.readouterr().err.splitlines()
         return {row["item_id"] for row in facts if row["candidate"]}, said
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config, load_config
 from spark_rank.errors import ConfigError, TooManyFailuresError
+from spark_rank.records.results import RecommendFacts
 from spark_rank.report.recommendations import recommendations_section
+from spark_rank.runs.users import Question, answer
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages import STAGES, pipeline
-from spark_rank.stages.explain import Question, answer
 from spark_rank.stages.final_run import FinalRun
 from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
@@ -308,11 +310,11 @@ def test_an_ensemble_is_not_learned_again(store: Store, measured: Run) -> None:
 
 
 def test_the_report_says_what_lists_are_from(refitted: Run) -> None:
-    facts = record(refitted, "recommend")["facts"]
+    facts = refitted.facts(RecommendFacts)
     words = str(recommendations_section([], facts).parts[0])
     assert "learned from all ratings" in words
     assert "the training part" in str(
-        recommendations_section([], {**facts, "all_ratings": False}).parts[0]
+        recommendations_section([], replace(facts, all_ratings=False)).parts[0]
     )
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError, ContractError
+from spark_rank.records.data import SynthesizeFacts
 from spark_rank.stages.runner import run_stage, working_on
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
@@ -40,7 +41,7 @@ class Counted:
         if self.fail:
             raise RuntimeError("broke")
         rows = run.write(USERS, spark.createDataFrame([("a", 0)], "user_id string, user int"))
-        return StageResult("one user", {"users": rows}, {"fact": 1})
+        return StageResult("one user", {"users": rows}, SynthesizeFacts(path="there"))
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_a_finished_stage_is_not_run_again(
     assert stage.times == 1
     assert "already done: one user" in capsys.readouterr().err
     assert record["tables"] == {"users": 1}
-    assert record["facts"] == {"fact": 1}
+    assert record["facts"] == {"path": "there"}
     assert {"fingerprint", "seconds", "started", "versions", "seed", "settings"} <= record.keys()
 
 

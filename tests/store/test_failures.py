@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_rank.records.models import FailedUser
 from spark_rank.store.failures import failed_users, failure_examples, tell_failures
 
 STATUS = {
@@ -31,8 +32,8 @@ def test_an_example_is_the_least_user_of_each_reason(
     examples = failure_examples(spark.createDataFrame(rows, columns).repartition(3))
     assert examples == {
         "mprank": {
-            "numeric_failure": {"user_id": "a", "detail": "overflow"},
-            "unexpected_error": {"user_id": "c", "detail": "KeyError: 7"},
+            "numeric_failure": FailedUser("a", "overflow"),
+            "unexpected_error": FailedUser("c", "KeyError: 7"),
         }
     }
     tell_failures("train", STATUS, examples)

@@ -77,7 +77,7 @@ def test_a_stage_leaves_its_metrics_and_a_failed_one_too(
     def work(config: Config, spark: SparkSession, run: Run) -> StageResult:
         if fail:
             raise RuntimeError("hunter2")
-        return StageResult("done", {}, {}, users=3)
+        return StageResult("done", users=3)
 
     stage = Stage("some", work, settings=lambda config: None)
     with pytest.raises(RuntimeError):

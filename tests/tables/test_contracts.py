@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.errors import ContractError
 from spark_rank.tables.contract import Column, Contract, arrow_schema
-from spark_rank.tables.contracts import TABLES
+from spark_rank.tables.contracts import BLOCKS, TABLES
 
 CONTRACT = Contract(
     "sample", 3, "a sample", (Column("name", "string", "a name"), Column("n", "int", "a number"))
@@ -90,3 +91,25 @@ def test_no_dictionary_is_tried_of_varied_numbers(spark: SparkSession, tmp_path:
         "plain0.list.element": True, "plain1": True,
     }  # fmt: skip
     assert pq.read_table(file).drop(["schema_version"]).to_pylist() == [alike] * 9
+
+
+def test_a_users_row_stands_in_a_small_row_group(spark: SparkSession, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    users, rated = 4000, 300
+    ends = pa.array(np.arange(0, (users + 1) * rated, rated, dtype=np.int32))
+    columns = {
+        "user": pa.array(range(users), pa.int32()),
+        "user_id": [f"u{user}" for user in range(users)],
+        "items": pa.ListArray.from_arrays(ends, rng.integers(0, 10**6, users * rated, np.int32)),
+        "ratings": pa.ListArray.from_arrays(ends, rng.random(users * rated, np.float32)),
+        "timestamps": pa.nulls(users, pa.list_(pa.int64())),
+        "n_train": pa.array([rated] * users, pa.int32()),
+        "bucket": pa.array([0] * users, pa.int32()),
+    }
+    frame = spark.createDataFrame(pa.table(columns)).coalesce(1)
+    BLOCKS.writer(frame).parquet(str(tmp_path / "blocks"))
+    (file,) = (tmp_path / "blocks").glob("*.parquet")
+    footer = pq.read_metadata(file)
+    sizes = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+    assert sum(sizes) == users
+    assert max(sizes) < users / 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,9 @@ def test_nothing_to_measure_by_is_no_prior() -> None:
 
 def test_a_manifest_keeps_it() -> None:
     prior = ChoicePrior((2.0, 1.0 / 3.0, math.inf), (math.inf, 0.1, 0.2), 30.0)
-    text = json.dumps(prior.to_record(), allow_nan=False)
-    assert ChoicePrior.from_record(json.loads(text)) == prior
+    facts = prior.to_facts()
+    json.dumps(asdict(facts), allow_nan=False)
+    assert ChoicePrior.from_facts(facts) == prior
 
 
 def test_mean_and_error_are_those_of_the_textbook() -> None:

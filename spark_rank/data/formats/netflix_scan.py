@@ -27,6 +27,7 @@ from spark_rank.data.pieces import (
     chunk_number,
     cut_chunk,
 )
+from spark_rank.data.shares import Shares
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
@@ -61,7 +62,7 @@ class ScanJob:
     """
 
     allowed: tuple[bool, ...]
-    buckets: int
+    shares: Shares
     separator: str | None = None
     unheaded: frozenset[tuple[int, int]] = frozenset()
     chunk_rows: int = CHUNK_ROWS
@@ -220,7 +221,7 @@ def _rows(rows: list[Mapping[str, object]]) -> pa.RecordBatch:
 
 
 def _pieces(waiting: _Waiting, made: int, job: ScanJob) -> Iterator[pa.RecordBatch]:
-    pieces = cut_chunk(waiting.chunk(), chunk_number(_SCANNED, made), job.buckets)
+    pieces = cut_chunk(waiting.chunk(), chunk_number(_SCANNED, made), job.shares)
     rest = [f for f in SCAN_SCHEMA if f.name not in PIECE_SCHEMA.names]
     for piece in pieces:
         nulls = [pa.nulls(piece.num_rows, field.type) for field in rest]

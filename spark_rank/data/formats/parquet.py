@@ -22,7 +22,8 @@ from spark_rank.data.formats.samples import spread
 from spark_rank.data.formats.table_settings import time_words
 from spark_rank.data.formats.values import read_times, typed
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.session.filesystem import FileInfo, Filesystem, java_reason, literal
+from spark_rank.session.files import FileInfo
+from spark_rank.session.filesystem import Filesystem, java_reason, literal
 from spark_rank.session.parquet_footer import column_statistics, read_footer
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)

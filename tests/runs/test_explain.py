@@ -12,7 +12,7 @@ import pytest
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
 from spark_rank.report.explanation import as_text
-from spark_rank.stages.explain import Question, answer, find
+from spark_rank.runs.users import Question, answer, opened
 from spark_rank.store.run import Run
 from tests.predicted import predicted
 
@@ -99,10 +99,10 @@ def test_of_other_learners_the_measured_models_are_explained(
 
 def test_an_items_score_is_taken_apart(finished: Run, user: str, make_config: MakeConfig) -> None:
     for learner in ("linear", "rbf"):
-        case = find(make_config(), finished, Question(user, learner=learner))
-        lists = case.lists()
+        model = opened(make_config(), finished, learner).model_of(user)
+        lists = model.explain()
         for row in (lists["top"][0], lists["own_ratings"][-1]):
-            item = case.item(row["item_id"], count=1000)
+            item = model.explain(row["item_id"], count=1000)["item"]
             assert item["score"] == row["score"] == pytest.approx(sum(item["parts"].values()))
             pulls = sum(pull["pull"] for pull in item["rated_items"])
             learned = [part for name, part in item["parts"].items() if name.startswith("learned")]
@@ -130,7 +130,7 @@ def test_the_item_offset_makes_lists_and_is_taken_apart(
     finished: Run, user: str, make_config: MakeConfig
 ) -> None:
     config = make_config("recommend.learner=item_offset")
-    lists = find(config, finished, Question(user, learner="item_offset")).lists()
+    lists = answer(config, finished, Question(user, learner="item_offset"))
     offsets = query(
         finished,
         f"""select f.item_id, m.intercept + f."offset" as score

@@ -1,10 +1,9 @@
-"""One user's explanation: the model, the ratings it was learned from, and what moves the scores."""
+"""One user's explanation: own ratings beside the lists, and what moved the scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,7 @@ from numpy.typing import NDArray
 from spark_rank.features.files import ItemFeatures
 from spark_rank.users.explaining import Influences, Pulls
 from spark_rank.users.learning import APPROXIMATED, LEARNED
-from spark_rank.users.recommending import (
-    RecommendJob,
-    facts_as_bytes,
-    predictions,
-    recommend_batches,
-)
+from spark_rank.users.recommending import Catalogue, RecommendJob, lists_of, predictions
 from spark_rank.users.stored_models import stored_model
 
 Row = dict[str, Any]
@@ -40,6 +34,7 @@ class Case:
     block: Row
     items: pa.Table
     features: ItemFeatures
+    catalogue: Catalogue
     job: RecommendJob
     reviewers: dict[int, str]
     has_factors: bool
@@ -50,6 +45,12 @@ class Case:
         return {**{name: self.record[name] for name in names},
                 "hyperparameters": self.record["hyperparameters"]}  # fmt: skip
 
+    def explained(self, item_id: str | None, count: int) -> Row:
+        """Return what moved an item's score; without one what moves all, and ratings and lists."""
+        if item_id is not None:
+            return {**self.head(), "item": self.item(item_id, count)}
+        return {**self.head(), **self.lists(), **self.influences_on_all(count)}
+
     def lists(self) -> Row:
         """Return the user's own ratings in the order of their scores, and the new lists."""
         own = [int(item) for item in self.block["items"]]
@@ -58,16 +59,12 @@ class Case:
         rated = [{"position": place, **self._described(own[at])}
                  for place, at in enumerate(order, start=1)]  # fmt: skip
         found: dict[str, list[Row]] = {"top": [], "bottom": []}
-        facts = self.items.select(["title", "n_ratings", "candidate"]).combine_chunks()
-        shared = SimpleNamespace(value=facts_as_bytes(facts.to_batches()[0]))
-        for batch in recommend_batches(
-            iter([self.batch]), self.job, shared, lambda files: self.features
-        ):
-            for row in batch.to_pylist():
-                found[row["list"]].append(
-                    {name: row[name] for name in ("position", "item_id", "title", "score",
-                     "predicted_rank", "predicted_rating", "item_ratings", "source", "reason")}
-                )  # fmt: skip
+        made = lists_of(self.batch, self.job, self.features, self.catalogue)
+        for row in made.to_pylist():
+            found[row["list"]].append(
+                {name: row[name] for name in ("position", "item_id", "title", "score",
+                 "predicted_rank", "predicted_rating", "item_ratings", "source", "reason")}
+            )  # fmt: skip
         return {"own_ratings": rated, **found}
 
     def item(self, item_id: str, count: int) -> Row:

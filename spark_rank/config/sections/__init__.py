@@ -1,0 +1,31 @@
+"""What each stage asks of its own section: a module a stage, and none of them needs Spark.
+
+A configuration that is read from a file is checked at once; one that was made by hand when its
+stages are asked for.
+"""
+
+from __future__ import annotations
+
+from spark_rank.config.schema import Config
+from spark_rank.config.sections.ensemble import check_ensemble
+from spark_rank.config.sections.evaluate import check_evaluate
+from spark_rank.config.sections.features import check_features
+from spark_rank.config.sections.ingest import check_input
+from spark_rank.config.sections.prepare import check_prepare
+from spark_rank.config.sections.rank import check_rank
+from spark_rank.config.sections.recommend import check_recommend
+from spark_rank.config.sections.train import check_train
+
+__all__ = [
+    "check_ensemble", "check_evaluate", "check_features", "check_input", "check_prepare",
+    "check_rank", "check_recommend", "check_sections", "check_train",
+]  # fmt: skip
+
+
+def check_sections(config: Config) -> None:
+    """Raise `ConfigError` for the first section that its stage would refuse."""
+    for check in (
+        check_input, check_prepare, check_features, check_train, check_ensemble, check_evaluate,
+        check_rank, check_recommend,
+    ):  # fmt: skip
+        check(config)

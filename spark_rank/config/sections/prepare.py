@@ -1,0 +1,25 @@
+"""What `prepare` asks of its section."""
+
+from __future__ import annotations
+
+from spark_rank.config.schema import Config
+from spark_rank.errors import ConfigError
+
+
+def check_prepare(config: Config) -> None:
+    """Raise `ConfigError` for what no single key of `prepare` can tell."""
+    settings = config.prepare
+    if settings.fold > settings.folds:
+        raise ConfigError(
+            f"prepare.fold: {settings.fold} must be at most prepare.folds {settings.folds}"
+        )
+    for position, entry in enumerate(settings.filters):
+        key = f"prepare.filters[{position}]"
+        if not entry.label:
+            raise ConfigError(
+                f"{key}: sets no bound: give user_min, user_max, item_min or item_max"
+            )
+        for kind in ("user", "item"):
+            least, most = getattr(entry, f"{kind}_min"), getattr(entry, f"{kind}_max")
+            if least is not None and most is not None and least > most:
+                raise ConfigError(f"{key}: {kind}_min {least} must be at most {kind}_max {most}")

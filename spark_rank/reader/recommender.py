@@ -1,0 +1,197 @@
+"""`Recommender`: a run as an object, without Spark."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import fs
+
+from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
+from spark_rank.errors import UnknownIdError
+from spark_rank.features.files import ItemFeatures, open_files
+from spark_rank.reader.facts import ModelFacts, model_facts, recorded_lists
+from spark_rank.reader.folding import NOBODY, block_of, check_ratings, learned
+from spark_rank.reader.items import Items, items_of
+from spark_rank.reader.run_folder import RunFolder
+from spark_rank.reader.user_model import UserModel
+from spark_rank.reader.user_rows import UserRows
+from spark_rank.tables.contracts import BLOCKS
+from spark_rank.tables.user_buckets import bucket_of
+from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
+from spark_rank.users.learning import FAILED
+
+Row = dict[str, Any]
+_BLOCK_COLUMNS = ("user", "items", "ratings", "n_train")
+
+
+class Recommender:
+    """Scores, lists and explanations of a finished run's users, and of new ones.
+
+    ::
+
+        found = Recommender.open("store/runs/run_id=tuesday")
+        found.recommend("u42", 10)
+        found.fold_in({"i1": 5, "i7": 2}).recommend(10)
+
+    Several threads may ask one at a time or at once.
+    """
+
+    def __init__(self, folder: RunFolder, facts: ModelFacts, items: Items) -> None:
+        self._folder = folder
+        self._facts = facts
+        self._items = items
+        self._blocks = UserRows(folder, BLOCKS, _BLOCK_COLUMNS)
+        self._models = [UserRows(folder, contract) for contract in facts.tables]
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        learner: str | None = None,
+        measured: bool = False,
+        filesystem: fs.FileSystem | None = None,
+    ) -> Self:
+        """Open the run in a folder: ``<store>/runs/run_id=NAME``, a URI, or of a `filesystem`.
+
+        `learner` is a label; else the run's lists decide, as in `recommend`. Where the run has
+        models from all ratings, they answer; with `measured` it is those from the training part,
+        of which `metrics` and `predictions` are.
+        """
+        return cls.of(RunFolder.at(path, filesystem), RecommendConfig(), learner, measured=measured)
+
+    @classmethod
+    def of(
+        cls,
+        folder: RunFolder,
+        lists: RecommendConfig,
+        learner: str | None = None,
+        *,
+        measured: bool = False,
+        key: str = "learner",
+    ) -> Self:
+        """Open a run; `lists` says how lists are made where the run has none."""
+        settings = recorded_lists(folder) or lists
+        if learner is not None:
+            settings = replace(settings, learner=learner)
+        facts = model_facts(folder, folder.root, settings, key, measured=measured)
+        features = _features(folder, facts)
+        counted = "n" if facts.all_ratings else "n_train"
+        return cls(folder, facts, items_of(folder, features, settings, counted))
+
+    @property
+    def learner(self) -> str:
+        """Return the label of the learner whose models answer."""
+        return self._facts.asked.learner
+
+    @property
+    def list_length(self) -> int:
+        """Return how many of the best items the run's lists have."""
+        return self._facts.lists.top
+
+    @property
+    def rating_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest rating of the scale."""
+        return self._facts.score.low, self._facts.score.high
+
+    @property
+    def item_ids(self) -> list[str]:
+        """Return the ids of all items."""
+        return list(self._items.ids)
+
+    def score(
+        self, user_id: str, item_ids: Sequence[str], *, default: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return a user's score of every item; an unknown one gets `default`, or is an error."""
+        return self.model_of(user_id).score(item_ids, default=default)
+
+    def recommend(self, user_id: str, count: int = 10, *, exclude: Iterable[str] = ()) -> list[Row]:
+        """Return a user's best unseen items but for `exclude`, as `recommendations` has them."""
+        return self.model_of(user_id).recommend(count, exclude=exclude)
+
+    def explain(self, user_id: str, item_id: str | None = None, *, count: int = 10) -> Row:
+        """Return what moved a user's score of an item; without one what moves all scores."""
+        return self.model_of(user_id).explain(item_id, count=count)
+
+    def user(self, user_id: str) -> Row:
+        """Return the user's row of the table of models."""
+        return self.model_of(user_id).row
+
+    def similar_items(self, item_id: str, count: int = 10) -> list[Row]:
+        """Return the items whose features are most like an item's, by the cosine."""
+        return self._items.similar(item_id, count)
+
+    def fold_in(self, ratings: Mapping[str, float], *, user_id: str = "") -> UserModel:
+        """Learn a model from a new user's ratings, the same as the nightly row of such a user.
+
+        Learners for which the order counts take it as given. An id matters where users have
+        reviewers of their own, or draws; a user of the run is never his or her own reviewer.
+        """
+        check_ratings(ratings)
+        items = self._items.numbers(ratings)
+        values = np.array(list(ratings.values()), dtype=np.float32)
+        block = block_of(self._number(user_id), user_id, items, values)
+        rows = learned(block, self._facts.asked, self._facts.learn, self._items.features)
+        own = {"items": items, "ratings": values.tolist(), "n_train": len(items)}
+        return self._made(block, rows, Asked(self.learner, ITEM_OFFSET), own)
+
+    def model_of(self, user_id: str) -> UserModel:
+        """Return a user's model, or raise `UnknownIdError`."""
+        bucket = bucket_of(user_id, self._facts.buckets)
+        own = self._blocks.of_user(user_id, bucket)
+        if own is None:
+            raise UnknownIdError(f"the run has no user {user_id!r}", user_id)
+        found = [table for rows in self._models if (table := rows.of_user(user_id, bucket))]
+        models = pa.concat_tables(found, promote_options="default") if found else None
+        if models is None or self.learner not in models.column("learner").to_pylist():
+            raise UnknownIdError(
+                f"user {user_id!r} has no model of {self.learner!r}: prepare.filters or "
+                "train.targets_min and targets_max left the user out",
+                user_id,
+            )
+        block = own.to_pylist()[0]
+        if self._facts.all_ratings:
+            block["n_train"] = len(block["items"])
+        in_bucket = own.append_column("bucket", pa.array([bucket], pa.int32()))
+        batch = in_bucket.combine_chunks().to_batches()[0]
+        return self._made(batch, models, self._facts.asked, block)
+
+    def _number(self, user_id: str) -> int:
+        found = self._blocks.of_user(user_id, bucket_of(user_id, self._facts.buckets))
+        return NOBODY if found is None else int(found.column("user")[0].as_py())
+
+    def _made(self, block: pa.RecordBatch, models: pa.Table, asked: Asked, own: Row) -> UserModel:
+        own_row = models.slice(pc.index(models.column("learner"), asked.learner).as_py(), 1)
+        if own_row.column("status")[0].as_py() != FAILED:
+            models, asked = own_row, Asked(asked.learner, None)
+        scoring = scoring_models(as_scoring(models), asked)
+        wanted = with_models(block, scoring, pa.array([0], pa.int32()))
+        return UserModel(self._items, self._facts, self._reviewers, wanted, own_row, own)
+
+    @cached_property
+    def _reviewers(self) -> dict[int, str]:
+        if not self._folder.has(self._facts.panel):
+            return {}
+        panel = self._folder.read(self._facts.panel, ["feature", "user_id"])
+        return dict(zip(*(column.to_pylist() for column in panel.columns), strict=True))
+
+
+def _features(folder: RunFolder, facts: ModelFacts) -> ItemFeatures:
+    """Map the feature files; from another file system they are copied first."""
+    files, place = facts.learn.files, facts.feature_files
+    if folder.is_local:
+        return open_files(files, f"{folder.root}/{place}")
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as copies:
+        for file in files.all():
+            folder.copy_to(f"{place}/{file.name}", Path(copies))
+        return open_files(files, copies)  # what is mapped stays, its name may go

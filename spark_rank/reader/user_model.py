@@ -1,0 +1,88 @@
+"""One user's model, ready to answer: of a run, or learned this moment from a few ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from spark_rank.reader.facts import ModelFacts
+from spark_rank.reader.items import Items
+from spark_rank.users.cases import Case
+from spark_rank.users.recommending import lists_of
+from spark_rank.users.stored_models import StoredModel, stored_model
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class UserModel:
+    """A user's row of `models` beside the user's own ratings.
+
+    `wanted` is the user as a worker of the stage `recommend` gets it, `model` the row as it was
+    learned, and `block` has ``items, ratings, n_train``. `reviewers` names panel columns.
+    """
+
+    items: Items
+    facts: ModelFacts
+    reviewers: dict[int, str]
+    wanted: pa.RecordBatch
+    model: pa.Table
+    block: Row
+
+    @cached_property
+    def row(self) -> Row:
+        """Return the row of the table of models."""
+        row: Row = self.model.to_pylist()[0]
+        return row
+
+    def score(
+        self, item_ids: Sequence[str], *, default: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return the score of every item; an unknown one gets `default`, or is an error."""
+        if default is None:
+            return self._model.scores(self.items.features, self.items.numbers(item_ids))
+        scores = np.full(len(item_ids), float(default))
+        known = [len(self.items.known([item_id])) == 1 for item_id in item_ids]
+        numbers = self.items.known(item_ids)
+        scores[np.array(known, dtype=bool)] = self._model.scores(self.items.features, numbers)
+        return scores
+
+    def recommend(self, count: int = 10, *, exclude: Iterable[str] = ()) -> list[Row]:
+        """Return the best unseen items, the best first, as the table `recommendations` has them.
+
+        What the run does not have cannot be in a list, and so may be excluded.
+        """
+        seen = np.concatenate([self.block["items"], self.items.known(exclude)]).astype(np.int32)
+        column = pa.ListArray.from_arrays(pa.array([0, len(seen)], pa.int32()), pa.array(seen))
+        place = self.wanted.schema.get_field_index("items")
+        wanted = self.wanted.set_column(place, self.wanted.schema.field(place), column)
+        job = replace(self.facts.score, top=count, bottom=0)
+        if count < 1:
+            return []
+        found = lists_of(wanted, job, self.items.features, self.items.catalogue)
+        rows: list[Row] = found.to_pylist()
+        return rows
+
+    def explain(self, item_id: str | None = None, *, count: int = 10) -> Row:
+        """Return what moved a score; without an item what moves all, and own ratings and lists."""
+        if item_id is not None:
+            self.items.number(item_id)
+        return self._case.explained(item_id, count)
+
+    @cached_property
+    def _model(self) -> StoredModel:
+        return stored_model(self.wanted, 0, self.items.features.item_ids)
+
+    @property
+    def _case(self) -> Case:
+        return Case(
+            self.wanted, self.row, self.block, self.items.facts, self.items.features,
+            self.items.catalogue, self.facts.score, self.reviewers,
+            self.facts.features_kind == "factors",
+        )  # fmt: skip

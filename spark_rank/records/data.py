@@ -1,0 +1,104 @@
+"""Facts of the stages that make ratings and user blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from spark_rank.records.facts import Facts, under
+
+# the least number of ratings of a bin, and how many users or items it holds
+Bins = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeFacts(Facts):
+    """Where the generated files are; None: they are a table of the run."""
+
+    stage: ClassVar[str] = "synthesize"
+
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class RatingScale:
+    """The scale of the ratings: `kind` is levels, cut or continuous; ends and number of levels."""
+
+    kind: str
+    low: float
+    high: float
+    levels: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestFacts(Facts):
+    """What became of the rows, how they were read, and on which scale the ratings are.
+
+    A file of `ratings` holds whole buckets of so many; an older run does not tell.
+    """
+
+    stage: ClassVar[str] = "ingest"
+
+    rows_in: int
+    quarantined_by_reason: Mapping[str, int]
+    dropped_by_reason: Mapping[str, int] = field(default_factory=dict)
+    rating_scale: RatingScale
+    read_as: str
+    titles_unreadable: int | None = None
+    buckets: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterFacts:
+    """What a filter kept and dropped; `user_share` belongs to no round: 0."""
+
+    filter: str
+    round: int
+    ratings: int
+    ratings_dropped: int
+    users: int
+    users_dropped: int
+    items: int
+    items_dropped: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingBin:
+    """How many ratings there are of a level, or between two ends where a scale has no levels."""
+
+    ratings: int
+    rating: float | None = None
+    low: float | None = under("from")
+    high: float | None = under("to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataProfile:
+    """What the ratings look like after the filters; times are days."""
+
+    ratings: int
+    users: int
+    items: int
+    density: float | None
+    user_activity: Bins
+    item_popularity: Bins
+    histogram: tuple[RatingBin, ...]
+    without_time: int
+    first_time: str | None
+    last_time: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareFacts(Facts):
+    """How large the blocks are, what the filters did, and what the ratings look like."""
+
+    stage: ClassVar[str] = "prepare"
+
+    train_ratings: int
+    test_ratings: int
+    most_ratings_of_a_user: int
+    users_with_nothing_held_out: int
+    filters: tuple[FilterFacts, ...]
+    filters_settled: bool
+    profile: DataProfile

@@ -1,0 +1,107 @@
+"""Facts of the stage that makes item features, and the files that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from spark_rank.records.facts import Facts
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A file's name, which holds the beginning of its checksum, and the whole checksum."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class PoolFiles:
+    """The files of a `ReviewerPool`, an array each, and its two numbers."""
+
+    ends: MappedFile
+    items: MappedFile
+    ratings: MappedFile
+    missing: MappedFile
+    users: MappedFile
+    keys: MappedFile
+    size: int
+    seed: int
+
+    def arrays(self) -> dict[str, MappedFile]:
+        """Return the files by the names of the arrays."""
+        return {name: getattr(self, name) for name in POOL_ARRAYS}
+
+
+POOL_ARRAYS = tuple(field.name for field in fields(PoolFiles) if field.name not in ("size", "seed"))
+
+
+@dataclass(frozen=True)
+class FeatureFiles:
+    """The files of one run's features."""
+
+    matrix: MappedFile
+    offset: MappedFile
+    prior: MappedFile
+    item_ids: MappedFile
+    pool: PoolFiles | None = None
+
+    def all(self) -> tuple[MappedFile, ...]:
+        """Return every file."""
+        of_pool = self.pool.arrays().values() if self.pool is not None else ()
+        return self.matrix, self.offset, self.prior, self.item_ids, *of_pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureFacts(Facts):
+    """The files that workers map, and a bound on ‖x‖² over items and users.
+
+    `origin` is the fingerprint of the features that an earlier run has learned, where this one
+    keeps them.
+    """
+
+    stage: ClassVar[str] = "features"
+
+    files: FeatureFiles
+    squared_radius: float
+    origin: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorFacts(FeatureFacts):
+    """What factors were learned from; of kept ones, how many items are `without`."""
+
+    users: int
+    ratings: int
+    noise: float
+    spread: float
+    without: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenFacts(FeatureFacts):
+    """The length of the given vectors, and how many items have none."""
+
+    width: int
+    items_without: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewerFacts(FeatureFacts):
+    """How many users reviewers may be drawn from, and how many of these have been collected."""
+
+    group: int
+    reviewers: int
+
+
+_OF_KIND: dict[str, type[FeatureFacts]] = {
+    "factors": FactorFacts,
+    "given": GivenFacts,
+    "reference": ReviewerFacts,
+}
+
+
+def feature_facts(kind: str) -> type[FeatureFacts]:
+    """Return what is known of features, by the setting `features.kind`."""
+    return _OF_KIND.get(kind, FeatureFacts)

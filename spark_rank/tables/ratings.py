@@ -1,0 +1,128 @@
+"""Contracts of ratings, dictionaries and user blocks."""
+
+from __future__ import annotations
+
+from spark_rank.tables.contract import ONE_USER, Column, Contract
+
+SYNTHETIC = Contract(
+    "synthetic",
+    1,
+    "generated ratings, in the form that ingest reads",
+    (
+        Column("user", "string", "user id"),
+        Column("item", "string", "item id"),
+        Column("rating", "double", "rating"),
+        Column("timestamp", "bigint", "seconds since 1970"),
+    ),
+)
+
+RATINGS = Contract(
+    "ratings",
+    1,
+    "one row per user and item",
+    (
+        Column("user", "int", "dense user number"),
+        Column("item", "int", "dense item number"),
+        Column("rating", "float", "rating as given"),
+        Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
+    ),
+)
+
+USERS = Contract(
+    "users",
+    1,
+    "original user ids and their dense numbers",
+    (
+        Column("user_id", "string", "id as in the input"),
+        Column("user", "int", "dense number from 0"),
+    ),
+)
+
+ITEMS = Contract(
+    "items",
+    1,
+    "original item ids and their dense numbers",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense number from 0"),
+    ),
+)
+
+QUARANTINE = Contract(
+    "quarantine",
+    2,
+    "input rows that could not be used",
+    (
+        Column("source", "string", "file the row came from; null for very many duplicates"),
+        Column("line", "bigint", "number of the line (Parquet: row) in it, from 1; else null"),
+        Column("raw", "string", "the row as it was; of very many duplicates the values as JSON"),
+        Column("reason", "string", "why it was set aside"),
+    ),
+)
+
+RATING_SCALE = Contract(
+    "rating_scale",
+    1,
+    "one row per level of the ratings; none for a continuous scale that is not cut",
+    (
+        Column("rank", "int", "rank of the level, from 1"),
+        Column("rating", "double", "the level's rating; of a cut scale the middle of its interval"),
+        Column("lower", "double", "the cut that the level begins at; null: the lowest, or no cuts"),
+        Column("ratings", "bigint", "number of ratings; 0 for a known level that nobody gave"),
+    ),
+)
+
+TITLES = Contract(
+    "titles",
+    1,
+    "names of items, where `input.titles` gives them",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number; null when the item has no rating"),
+        Column("title", "string", "name as in the file"),
+        Column("year", "int", "year; null where unknown"),
+    ),
+)
+
+GIVEN_FEATURES = Contract(
+    "given_features",
+    1,
+    "feature vectors that came with the ratings (format letor)",
+    (
+        Column("user_id", "string", "query id as in the input"),
+        Column("item_id", "string", "query id, a slash and the document's number"),
+        Column("features", "array<float>", "the features 1, 2, …; as many for every row"),
+    ),
+)
+
+BLOCKS = Contract(
+    "blocks",
+    3,
+    "one row per user: all ratings, the first n_train of them for training",
+    (
+        Column("user", "int", "dense user number", varied=True),
+        Column("user_id", "string", "id as in the input", varied=True),
+        Column("items", "array<int>", "dense item numbers in presentation order"),
+        Column("ratings", "array<float>", "ratings in the same order"),
+        Column(
+            "timestamps",
+            "array<bigint>",
+            "timestamps in the same order; null unless `prepare.timestamps`",
+        ),
+        Column("n_train", "int", "how many of them are for training"),
+        Column("bucket", "int", "CRC-32 of user_id modulo `prepare.buckets` (partition)"),
+    ),
+    group_bytes=ONE_USER,
+)
+
+ITEM_COUNTS = Contract(
+    "item_counts",
+    1,
+    "one row per item that a block has a rating of",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number"),
+        Column("n_train", "bigint", "number of its training ratings"),
+        Column("n", "bigint", "number of all its ratings"),
+    ),
+)
