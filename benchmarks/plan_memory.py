@@ -39,7 +39,7 @@ def statistics_of_a_metric(users: int, learners: int) -> None:
         for learner in range(learners)
         for part in np.array_split(np.arange(users), max(1, users // 1000))
     ]  # fmt: skip
-    packed = pa.Table.from_pylist(rows, schema=arrow_schema(distributions._PACKED))
+    packed = pa.Table.from_pylist(rows, schema=arrow_schema(distributions.PACKED.columns))
     del rows
     groups = ("few", "some", "many")
     distributions.topic_rows(packed, distributions.Statistics(groups, 0.95, 0, {}))

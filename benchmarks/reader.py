@@ -24,7 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_rank import Recommender
-from spark_rank.features.files import FeatureFiles, open_files, write_files
+from spark_rank.features.files import open_files, write_files
+from spark_rank.records.facts import as_record, read_facts
+from spark_rank.records.features import FeatureFacts
 from spark_rank.store.records import record_text
 from spark_rank.tables.contracts import BLOCKS, FINAL_MODELS, TABLES
 
@@ -37,7 +39,7 @@ def copied_run(source: Path, folder: Path, n_users: int, n_items: int) -> None:
                for path in (source / "manifest").glob("*.json")}  # fmt: skip
     rng = np.random.default_rng(0)
     facts = records["refit"]["facts"]
-    files = FeatureFiles.from_record(facts["features"]["files"])
+    files = read_facts(FeatureFacts, {"facts": facts["features"]}, "source").files
     own = open_files(files, str(source / "final_feature_files"))
     taken = rng.integers(0, len(own.offset), n_items)
     noise = rng.normal(0, 0.05, (n_items, own.matrix.shape[1])).astype(np.float32)
@@ -50,7 +52,7 @@ def copied_run(source: Path, folder: Path, n_users: int, n_items: int) -> None:
         np.vstack([own.prior[:-2][taken], own.prior[-2:]]),
         ids,
     )
-    facts["features"]["files"] = made.to_record()
+    facts["features"]["files"] = as_record(made)
     numbers = np.arange(n_items, dtype=np.int32)
     items = {"item_id": ids, "item": numbers, "schema_version": np.ones(n_items, np.int32)}
     counts = items | {"n_train": numbers.astype(np.int64), "n": numbers.astype(np.int64)}

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     # DataFrames in, DataFrames out
     "frames": {
         "users", "sequences", "features", "data", "tables", "records", "session", "metrics",
-        "experiments",
+        "experiments", "config",
     },
     # a run on disk
     "store": {"tables", "records", "session", "config", "users.learning"},
@@ -52,6 +52,11 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {
         "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
         "reader", "tables",
+    },
+    # estimator and model; `stages` for what turns configurations into settings of `frames`
+    "ml": {
+        "frames", "stages", "store", "users", "features", "data", "tables", "records", "session",
+        "learners", "metrics", "config", "reader",
     },
     "packaging": set(),
 }  # fmt: skip
@@ -80,20 +85,20 @@ PUBLIC: dict[str, set[str]] = {
     },
     "features": {
         "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
-        "pool", "reference",
+        "pool", "reference", "similar",
     },
     "users": {
-        "batches", "candidates", "cases", "choice_prior", "ensemble_learning", "ensembles",
-        "evaluating",
-        "fitting", "generalization", "grid_edges", "held_out", "joining", "landmarks", "learning",
-        "measuring", "member_sums", "model_rows", "prior_scores", "problems", "rank_scale",
-        "ranking", "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning",
-        "user_groups",
+        "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
+        "ensembles", "evaluating", "fitting", "generalization", "grid_edges", "held_out",
+        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows",
+        "predicting", "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs",
+        "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
-        "block_counts", "buckets", "distributions", "evaluate", "experiment_units", "isolation",
-        "majority_counts", "predictions", "rank", "recommend", "train",
+        "block_counts", "blocks", "buckets", "distributions", "evaluate", "experiment_units",
+        "ids", "isolation", "item_features", "majority_counts", "pair_metrics", "predict",
+        "predictions", "rank", "recommend", "train", "tuning",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
@@ -109,13 +114,18 @@ PUBLIC: dict[str, set[str]] = {
         "accuracy", "calibration", "console", "experiments", "explanation", "learner_order",
         "plots", "recommendations", "run_report", "spreads",
     },
-    "stages": {"", "execution", "reproduce", "runner", "stage"},
+    "stages": {
+        "", "evaluate", "execution", "feature_arrays", "feature_tables", "final_run",
+        "incremental", "prepare", "refit", "reproduce", "runner", "stage", "train",
+        "training", "tune",
+    },
+    "ml": set(),
     "runs": {"arguments", "commands", "planning", "users"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
 WITH_SPARK = {
-    "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs"
+    "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs", "ml",
 }  # fmt: skip
 # text that Spark hands over as a pandas Series, for it has nothing faster; and pandas UDFs
 WITH_PANDAS = {"data/formats/netflix_scan.py", "frames/udfs.py"}

@@ -56,6 +56,13 @@ def _named_source(path: str | Path | None, sets: Sequence[str]) -> str:
     return f"{path} with --set" if sets else str(path)
 
 
+def config_of(tree: Mapping[str, Any], source: str) -> Config:
+    """Return the configuration that a tree of keys asks for; `source` is who gives it."""
+    config = fitted(_build(tree, source), tree)
+    check_config(config, source)
+    return config
+
+
 def to_yaml(config: Config) -> str:
     """Return the effective configuration as a YAML document; secrets are not shown."""
     tree = dataclasses.asdict(config)

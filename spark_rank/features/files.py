@@ -102,9 +102,14 @@ def write_files(
 
 def open_distributed(files: FeatureFiles) -> ItemFeatures:
     """Map the files that Spark distributed to this node (`SparkContext.addFile`)."""
+    return open_files(files, place_of_files())
+
+
+def place_of_files() -> str:
+    """Return the folder of this node where Spark puts the files that it distributes."""
     from pyspark import SparkFiles
 
-    return open_files(files, SparkFiles.getRootDirectory())
+    return str(SparkFiles.getRootDirectory())
 
 
 @lru_cache(maxsize=2)

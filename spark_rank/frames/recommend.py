@@ -1,15 +1,16 @@
-"""Every user's best and worst unseen items, by the scores of one learner."""
+"""Every user's best and worst unseen items, and some items' best users, by one learner."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_rank.frames.buckets import model_columns, with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RECOMMENDATIONS
+from spark_rank.users.best_users import COLUMNS, SCHEMA, BestUsersJob, best_users_of_bucket
 from spark_rank.users.joining import MODELS_SCHEMA, Asked
 from spark_rank.users.recommending import RecommendJob, Shared, recommend_bucket
 
@@ -35,3 +36,22 @@ def recommend(
         ddl(RECOMMENDATIONS.columns),
         tasks,
     )
+
+
+def best_users(blocks: DataFrame, models: DataFrame, job: BestUsersJob, tasks: int) -> DataFrame:
+    """Return ``item, user_id, prediction`` of the users who would rate some items highest.
+
+    `blocks` and `models` have the columns of the tables of these names, and the same buckets;
+    there is one model per user.
+    """
+    of_buckets = with_models(
+        blocks.select(*_BLOCK_COLUMNS),
+        model_columns(models, (*MODELS_SCHEMA.names, "bucket")),
+        partial(best_users_of_bucket, job=job),
+        SCHEMA,
+        ddl(COLUMNS),
+        tasks,
+    )
+    order = Window.partitionBy("item").orderBy(F.col("prediction").desc(), "user_id")
+    placed = of_buckets.withColumn("position", F.row_number().over(order))
+    return placed.where(F.col("position") <= job.count)

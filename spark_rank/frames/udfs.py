@@ -14,20 +14,19 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_rank.features.files import FeatureFiles, open_distributed
+from spark_rank.features.files import FeatureFiles, open_distributed, place_of_files
 from spark_rank.tables.contract import arrow_schema, ddl
-from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS, MODELS
+from spark_rank.tables.contracts import BLOCKS, MODELS
 from spark_rank.users.held_out import HeldOut, predictions
 from spark_rank.users.learning import LearnJob, learn_batches
-from spark_rank.users.stored_models import SCORING_COLUMNS
+from spark_rank.users.predicting import NEW, SCORED_BY, SCORED_SCHEMA, PairJob, pair_predictions
 
 # the columns of a block that `train_udf` takes, in order
 TRAINED_FROM = ("user", "user_id", "items", "ratings", "n_train", "bucket")
-# the columns of a model that `score_udf` takes as a struct
-SCORED_BY = ("status", *SCORING_COLUMNS)
 _BLOCK = pa.schema([arrow_schema(BLOCKS.columns).field(name) for name in TRAINED_FROM])
 _pandas_udf: Any = F.pandas_udf  # its overloads know no iterators of frames
-_MODEL = pa.schema([arrow_schema(ENSEMBLE_MODELS.columns).field(name) for name in SCORED_BY])
+
+__all__ = ["SCORED_BY", "TRAINED_FROM", "predict_udf", "score_udf", "train_udf"]
 
 
 def train_udf(job: LearnJob) -> Any:
@@ -76,10 +75,29 @@ def score_udf(files: FeatureFiles) -> Any:
     return _pandas_udf(score, "double")
 
 
+def predict_udf(job: PairJob) -> Any:
+    """Return a pandas UDF from a user id, the model as a struct and an item number to a rating.
+
+    ``predict_udf(job)("user_id", F.struct(*SCORED_BY), "item")``; the model is null of a user, and
+    the number of an item that nobody knows. Of learners of an order alone it is the score.
+    """
+
+    def predict(
+        parts: Iterator[tuple[pd.Series, pd.DataFrame, pd.Series]],
+    ) -> Iterator[pd.Series]:
+        for users, models, items in parts:
+            ids = pa.Array.from_pandas(users, type=pa.string())
+            numbers = items.fillna(NEW).to_numpy(np.int64)
+            rows = _model_rows(models)
+            yield pd.Series(pair_predictions(ids, rows, numbers, job, place_of_files()))
+
+    return _pandas_udf(predict, "double")
+
+
 def _model_rows(models: pd.DataFrame) -> pa.RecordBatch:
     columns = [
         pa.Array.from_pandas(models[kind.name], type=kind.type) if kind.name in models
         else pa.nulls(len(models), kind.type)
-        for kind in _MODEL
+        for kind in SCORED_SCHEMA
     ]  # fmt: skip
-    return pa.RecordBatch.from_arrays(columns, schema=_MODEL)
+    return pa.RecordBatch.from_arrays(columns, schema=SCORED_SCHEMA)

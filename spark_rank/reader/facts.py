@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from spark_rank.config.schema import RecommendConfig
 from spark_rank.config.values import convert
@@ -20,20 +18,16 @@ from spark_rank.reader.recorded import (
     has_refitted,
     rating_limits,
     recorded_ensembles,
+    recorded_job,
 )
 from spark_rank.records.facts import AnyFacts, read_facts
-from spark_rank.records.features import FeatureFacts, FeatureFiles
-from spark_rank.records.models import JobFacts, TrainFacts
+from spark_rank.records.features import FeatureFacts
 from spark_rank.store.records import REMEDY
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, FINAL_TABLES, MODELS, PANEL
-from spark_rank.users.choice_prior import ChoicePrior
-from spark_rank.users.fitting import Limits
 from spark_rank.users.joining import Asked
 from spark_rank.users.learning import LearnJob
-from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.recommending import RecommendJob
-from spark_rank.users.specs import LearnerSpec
 
 _FEATURE_FILES = "feature_files"
 
@@ -112,7 +106,7 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
     features: Record = run.record("features") or {}
     files = run.facts(FeatureFacts).files
     ensembles = recorded_ensembles(run)
-    learn = _learn_job(run.facts(TrainFacts).job, files)
+    learn = recorded_job(run, files)
     if label in ensembles:
         seed = (run.record("ensemble") or {})["seed"]
         specs = (*learn.specs, ensemble_spec(ensembles[label], seed))
@@ -129,26 +123,3 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
         f"final_{_FEATURE_FILES}" if all_ratings else _FEATURE_FILES,
         features["settings"].get("kind", ""), lists, learn, score,
     )  # fmt: skip
-
-
-def _learn_job(job: JobFacts, files: FeatureFiles) -> LearnJob:
-    """Return the job that learned the models, as `train` has recorded it."""
-    limits, scale = job.limits, job.limits["scale"]
-    if scale is not None:
-        cuts = scale["cuts"]
-        scale = RankScale(tuple(scale["levels"]), None if cuts is None else tuple(cuts))
-    return LearnJob(
-        files,
-        tuple(_spec(spec) for spec in job.specs),
-        dict(job.panel),
-        job.min_ratings,
-        job.margin,
-        Limits(scale, limits["max_kernel_ratings"], limits["landmarks"], limits["folds"]),
-    )
-
-
-def _spec(recorded: Mapping[str, Any]) -> LearnerSpec:
-    prior = recorded["prior"]
-    if prior is not None:
-        prior = ChoicePrior(tuple(prior["errors"]), tuple(prior["own_errors"]), prior["ratings"])
-    return LearnerSpec(**{**recorded, "prior": prior})

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from spark_rank.config.schema import RecommendConfig
 from spark_rank.errors import ConfigError, UnknownIdError
 from spark_rank.features.files import ItemFeatures
+from spark_rank.features.similar import Directions
 from spark_rank.reader.run_folder import RunFolder
 from spark_rank.tables.contracts import ITEM_COUNTS, ITEMS, TITLES
 from spark_rank.users.candidates import ListRules, item_facts, named_ids
-from spark_rank.users.recommending import Catalogue
-from spark_rank.users.stored_models import row_products
+from spark_rank.users.recommending import Catalogue, list_facts
 
 Row = dict[str, Any]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,7 @@ class Items:
     @cached_property
     def catalogue(self) -> Catalogue:
         """Return the items that may be in a list."""
-        facts = self.facts.select(["title", "n_ratings", "candidate"]).combine_chunks()
-        return Catalogue.of(self.features, facts.to_batches()[0])
+        return Catalogue.of(self.features, list_facts(self.facts))
 
     @cached_property
     def ids(self) -> list[str]:
@@ -66,44 +64,19 @@ class Items:
         return np.array(found, dtype=np.int32)
 
     def similar(self, item_id: str, count: int) -> list[Row]:
-        """Return the items whose features point the same way most, by the cosine.
-
-        Equal ones go by their ids. An item of which nothing is known has no direction.
-        """
-        own = self.number(item_id)
-        matrix = self.features.matrix
-        if matrix.shape[1] == 0:
-            raise ConfigError(
-                "items have no features that all users share, and so no items are similar: "
-                "features.kind factors gives them some"
-            )
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosines = row_products(self._doubles, self._doubles[own]) / (
-                self._lengths * self._lengths[own]
-            )
-        cosines[own] = np.nan
-        places = np.flatnonzero(np.isfinite(cosines))
-        order = places[np.lexsort((self._by_id[places], -cosines[places]))][:count]
-        titles = self.facts.column("title").take(pa.array(order)).to_pylist()
+        """Return the items whose features are most like an item's, by the cosine."""
+        numbers, cosines = self._directions.most_similar(self.number(item_id), count)
+        titles = self.facts.column("title").take(pa.array(numbers)).to_pylist()
         return [
-            {"item_id": self.ids[number], "title": title, "similarity": float(cosines[number])}
-            for number, title in zip(order.tolist(), titles, strict=True)
+            {"item_id": self.ids[number], "title": title, "similarity": cosine}
+            for number, title, cosine in zip(
+                numbers.tolist(), titles, cosines.tolist(), strict=True
+            )
         ]
 
     @cached_property
-    def _doubles(self) -> NDArray[np.float64]:
-        return self.features.matrix.astype(np.float64)
-
-    @cached_property
-    def _lengths(self) -> NDArray[np.float64]:
-        return np.asarray(np.sqrt(np.einsum("if,if->i", self._doubles, self._doubles)))
-
-    @cached_property
-    def _by_id(self) -> IntArray:
-        """Return the place of every item in the order of the ids."""
-        places = np.empty(len(self.ids), dtype=np.int64)
-        places[np.argsort(np.array(self.ids))] = np.arange(len(self.ids))
-        return places
+    def _directions(self) -> Directions:
+        return Directions(self.features)
 
 
 def items_of(

@@ -27,7 +27,7 @@ from spark_rank.reader.user_model import UserModel
 from spark_rank.reader.user_rows import UserRows
 from spark_rank.tables.contracts import BLOCKS
 from spark_rank.tables.user_buckets import bucket_of
-from spark_rank.users.joining import MODELS_SCHEMA, Asked, scoring_models, with_models
+from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
 from spark_rank.users.learning import FAILED
 
 Row = dict[str, Any]
@@ -174,7 +174,7 @@ class Recommender:
         own_row = models.slice(pc.index(models.column("learner"), asked.learner).as_py(), 1)
         if own_row.column("status")[0].as_py() != FAILED:
             models, asked = own_row, Asked(asked.learner, None)
-        scoring = scoring_models(_as_scoring(models), asked)
+        scoring = scoring_models(as_scoring(models), asked)
         wanted = with_models(block, scoring, pa.array([0], pa.int32()))
         return UserModel(self._items, self._facts, self._reviewers, wanted, own_row, own)
 
@@ -184,17 +184,6 @@ class Recommender:
             return {}
         panel = self._folder.read(self._facts.panel, ["feature", "user_id"])
         return dict(zip(*(column.to_pylist() for column in panel.columns), strict=True))
-
-
-def _as_scoring(models: pa.Table) -> pa.Table:
-    """Return the columns that scoring needs; those that only ensembles have may lack."""
-    there = set(models.column_names)
-    columns = [
-        models.column(field.name).cast(field.type) if field.name in there
-        else pa.nulls(len(models), field.type)
-        for field in MODELS_SCHEMA
-    ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=MODELS_SCHEMA)
 
 
 def _features(folder: RunFolder, facts: ModelFacts) -> ItemFeatures:

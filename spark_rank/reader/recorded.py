@@ -17,10 +17,15 @@ from spark_rank.config.values import convert
 from spark_rank.errors import ConfigError
 from spark_rank.records.data import IngestFacts
 from spark_rank.records.facts import AnyFacts, was_skipped
+from spark_rank.records.features import FeatureFiles
 from spark_rank.records.models import RefitFacts, TrainFacts, UserEnsembleFacts
+from spark_rank.users.choice_prior import ChoicePrior
 from spark_rank.users.ensembles import EnsembleSpec
+from spark_rank.users.fitting import Limits
 from spark_rank.users.joining import Asked
-from spark_rank.users.learning import FAILED
+from spark_rank.users.learning import FAILED, LearnJob
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import LearnerSpec
 
 REFIT = "refit"
 
@@ -63,6 +68,30 @@ def recorded_ensembles(run: Recorded) -> dict[str, EnsembleLearnerConfig]:
     """Return the ensembles that every user has, by their labels."""
     settings = recorded_ensemble(run)
     return {} if settings is None else user_ensembles(settings)
+
+
+def recorded_job(run: Recorded, files: FeatureFiles) -> LearnJob:
+    """Return the job that learned the run's models, as `train` has recorded it."""
+    job = run.facts(TrainFacts).job
+    limits, scale = job.limits, job.limits["scale"]
+    if scale is not None:
+        cuts = scale["cuts"]
+        scale = RankScale(tuple(scale["levels"]), None if cuts is None else tuple(cuts))
+    return LearnJob(
+        files,
+        tuple(_spec(spec) for spec in job.specs),
+        dict(job.panel),
+        job.min_ratings,
+        job.margin,
+        Limits(scale, limits["max_kernel_ratings"], limits["landmarks"], limits["folds"]),
+    )
+
+
+def _spec(recorded: Mapping[str, Any]) -> LearnerSpec:
+    prior = recorded["prior"]
+    if prior is not None:
+        prior = ChoicePrior(tuple(prior["errors"]), tuple(prior["own_errors"]), prior["ratings"])
+    return LearnerSpec(**{**recorded, "prior": prior})
 
 
 def model_labels(run: Recorded) -> list[str]:

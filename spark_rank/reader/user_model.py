@@ -71,11 +71,9 @@ class UserModel:
 
     def explain(self, item_id: str | None = None, *, count: int = 10) -> Row:
         """Return what moved a score; without an item what moves all, and own ratings and lists."""
-        head = self._case.head()
         if item_id is not None:
             self.items.number(item_id)
-            return {**head, "item": self._case.item(item_id, count)}
-        return {**head, **self._case.lists(), **self._case.influences_on_all(count)}
+        return self._case.explained(item_id, count)
 
     @cached_property
     def _model(self) -> StoredModel:

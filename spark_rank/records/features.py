@@ -93,3 +93,15 @@ class ReviewerFacts(FeatureFacts):
 
     group: int
     reviewers: int
+
+
+_OF_KIND: dict[str, type[FeatureFacts]] = {
+    "factors": FactorFacts,
+    "given": GivenFacts,
+    "reference": ReviewerFacts,
+}
+
+
+def feature_facts(kind: str) -> type[FeatureFacts]:
+    """Return what is known of features, by the setting `features.kind`."""
+    return _OF_KIND.get(kind, FeatureFacts)

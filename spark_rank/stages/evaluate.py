@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
-from spark_rank.config.schema import TrainConfig
+from spark_rank.config.schema import EvaluateConfig, TrainConfig
 from spark_rank.config.sections import check_evaluate
 from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
@@ -46,8 +46,8 @@ from spark_rank.wording import count_of
 def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Compare the held-out scores with the held-out ratings, user by user."""
     training = recorded_training(run)
-    groups = UserGroups(training.min_ratings, tuple(config.evaluate.activity))
-    measures = _measures(config, training, run, groups)
+    measures = _measures(config, training, run)
+    groups = measures.groups
     job = EvaluateJob(distribute_files(spark, run), measures)
     tasks = tasks_by_bucket(run)
     made = frames.evaluate(run.read(BLOCKS), all_models(run), job, tasks)
@@ -73,18 +73,35 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroups) -> Measures:
-    scale = rank_scale(run)
-    low, high = run.range_of(RATINGS, "rating")
-    settings = config.evaluate
-    low_offset, high_offset = run.range_of(ITEM_FEATURES, "offset")
+def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
+    return measures_of(
+        config.evaluate,
+        training,
+        scale=rank_scale(run),
+        ratings=run.range_of(RATINGS, "rating"),
+        offsets=run.range_of(ITEM_FEATURES, "offset"),
+        squared_radius=run.facts(FeatureFacts).squared_radius,
+    )
+
+
+def measures_of(
+    settings: EvaluateConfig,
+    training: TrainConfig,
+    *,
+    scale: RankScale | None,
+    ratings: tuple[float, float],
+    offsets: tuple[float, float],
+    squared_radius: float,
+) -> Measures:
+    """Return what the metrics depend on; of ratings and offsets the least and the greatest."""
+    (low, high), (low_offset, high_offset) = ratings, offsets
     bounds = BoundFacts(
         stable=frozenset(
             entry.label
             for entry in training.learners
             if learner_class(entry.learner).has_stability_bound
         ),
-        squared_radius=run.facts(FeatureFacts).squared_radius,
+        squared_radius=squared_radius,
         rating_range=high - low,
         offset_range=high_offset - low_offset,
         margin=training.margin,
@@ -92,7 +109,7 @@ def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroup
     )
     relevant_from = settings.relevant_from
     if relevant_from is None:
-        relevant_from = _upper_half(scale, low, high)
+        relevant_from = upper_half(scale, low, high)
     return Measures(
         top_n=settings.top_n,
         # ratings are stored as float32: a limit is compared as the number it is among them
@@ -100,11 +117,11 @@ def _measures(config: Config, training: TrainConfig, run: Run, groups: UserGroup
         epsilon=settings.epsilon,
         scale=scale,
         bounds=bounds,
-        groups=groups,
+        groups=UserGroups(training.min_ratings, tuple(settings.activity)),
     )
 
 
-def _upper_half(scale: RankScale | None, low: float, high: float) -> float:
+def upper_half(scale: RankScale | None, low: float, high: float) -> float:
     """Return where the lowest level above the middle of the scale begins, or that middle."""
     middle = (low + high) / 2.0
     starts = () if scale is None else scale.levels if scale.cuts is None else scale.cuts

@@ -6,23 +6,21 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_rank.config import Config
+from spark_rank.config import Config, FeaturesConfig
 from spark_rank.config.sections import check_features
+from spark_rank.frames.item_features import FeatureArrays, feature_tables
+from spark_rank.reader.recorded import REFIT, rating_limits
+from spark_rank.records.features import FactorFacts, FeatureFacts, ReviewerFacts
 from spark_rank.session.files import FileInfo
+from spark_rank.stages.feature_arrays import feature_arrays
+from spark_rank.stages.feature_tables import publish_files
 from spark_rank.stages.given_features import given_features, given_files
-from spark_rank.stages.learned_features import factor_features, kept_features, run_with_factors
-from spark_rank.stages.offset_features import offset_features
-from spark_rank.stages.reviewer_features import panel_features, reference_features
+from spark_rank.stages.kept_features import kept_features, run_with_factors
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
+from spark_rank.tables.contracts import BLOCKS, ITEMS, TABLES
+from spark_rank.wording import count_of
 
-_MAKERS = {
-    "factors": factor_features,
-    "panel": panel_features,
-    "reference": reference_features,
-    "given": given_features,
-    "offset": offset_features,
-}
 # the keys that each kind reads; others may change without a new run
 _DECIDING = {
     "factors": ("rank", "rounds", "user_share", "max_ratings"),
@@ -38,9 +36,51 @@ _DECIDING = {
 
 def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Make the item features; no held-out rating decides them, save for `reference_ratings`."""
-    if config.features.kept_from is not None:
+    settings = config.features
+    if settings.kept_from is not None:
         return kept_features(config, spark, run)
-    return _MAKERS[config.features.kind](config, spark, run)
+    if settings.kind == "given":
+        return given_features(config, spark, run)
+    stage = REFIT if run.all_ratings else STAGE.name
+    made = feature_arrays(
+        settings, run.read(BLOCKS), run.read(ITEMS), middle=scale_middle(run), seed=config.seed,
+        stage=stage,
+    )  # fmt: skip
+    tables = {
+        name: run.write(TABLES[name], table) for name, table in feature_tables(spark, made).items()
+    }
+    facts = made.facts(publish_files(run, made))
+    return StageResult(_in_words(settings, made, facts), tables, facts)
+
+
+def scale_middle(run: Run) -> float:
+    """Return the middle of the rating scale, which no choice of reviewers moves."""
+    low, high = rating_limits(run)
+    return (low + high) / 2.0
+
+
+def _in_words(settings: FeaturesConfig, made: FeatureArrays, facts: FeatureFacts) -> str:
+    items = count_of(len(made.items), "item")
+    if isinstance(facts, FactorFacts):
+        return (
+            f"{items} × {count_of(settings.rank, 'factor')} from "
+            f"{count_of(facts.ratings, 'training rating')} of "
+            f"{count_of(facts.users, 'user')}, noise {facts.noise:.3f}"
+        )
+    if made.pool is not None and isinstance(facts, ReviewerFacts):
+        drawn = _drawn(made.pool.size, facts)
+        return f"{drawn}: {count_of(len(made.pool.ratings), 'rating')}"
+    if settings.kind == "panel":
+        return f"{items} × {count_of(made.matrix.shape[1], 'reference reviewer')}"
+    return f"{items}, the offset alone"
+
+
+def _drawn(size: int, facts: ReviewerFacts) -> str:
+    whole = "all" if facts.reviewers == facts.group else f"{facts.reviewers:,}"
+    of_group = f"{whole} of {count_of(facts.group, 'user')}"
+    if size > facts.reviewers:
+        return f"reviewers are {of_group}, for features.reference_size is {size:,}"
+    return f"{count_of(size, 'reviewer')} for every user, drawn from {of_group}"
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:

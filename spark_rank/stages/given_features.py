@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,15 @@ from spark_rank.features.given import (
     sorted_parts,
     standard_scale,
 )
+from spark_rank.features.offset import item_offsets
+from spark_rank.frames.item_features import FeatureArrays
 from spark_rank.records.features import GivenFacts
 from spark_rank.session.files import FileInfo
-from spark_rank.stages.feature_tables import publish_files, squared_radius
+from spark_rank.stages.feature_tables import publish_files
 from spark_rank.stages.ingest_inputs import files_of
-from spark_rank.stages.offset_features import shrunken_offsets
 from spark_rank.stages.stage import StageResult
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import GIVEN_FEATURES, ITEM_FEATURES, ITEMS
+from spark_rank.tables.contracts import BLOCKS, GIVEN_FEATURES, ITEM_FEATURES, ITEMS
 from spark_rank.wording import count_of
 
 
@@ -52,15 +54,14 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     offsets = written.select("item", "item_id", "offset").toArrow().sort_by("item")
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))
-        files = publish_files(run, matrix, offsets)
-        radius = squared_radius(matrix)
+        kind = partial(GivenFacts, width=facts.width, items_without=facts.missing)
+        made = FeatureArrays.shared(offsets, matrix, kind=kind)
+        files = publish_files(run, made)
     without = f", {count_of(facts.missing, 'item')} without: zeros" if facts.missing else ""
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
-        GivenFacts(
-            files=files, squared_radius=radius, width=facts.width, items_without=facts.missing
-        ),
+        made.facts(files),
     )
 
 
@@ -81,7 +82,8 @@ def _offsets(config: Config, run: Run) -> DataFrame:
     """Return ``item, offset``: 0 where an item belongs to one user, who alone has rated it."""
     if config.features.given is None:
         return run.read(ITEMS).select("item", F.lit(0.0).alias("offset"))
-    return shrunken_offsets(config.features, run).select("item", "offset")
+    shrinkage = config.features.offset_shrinkage
+    return item_offsets(run.read(BLOCKS), run.read(ITEMS), shrinkage).select("item", "offset")
 
 
 def _as_matrix(written: DataFrame, facts: VectorFacts, folder: Path) -> NDArray[np.float32]:

@@ -46,32 +46,38 @@ _A_TASK_A_FILE = {
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Filter, gather each user's ratings into one row, mark the training part, and profile."""
     settings = config.prepare
-    users, items = run.read(USERS), run.read(ITEMS)
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
-    ratings, steps = filter_ratings(everything, users, settings, config.seed, run.keep)
+    ratings, steps = filter_ratings(everything, run.read(USERS), settings, config.seed, run.keep)
     times = rating_times(ratings)
     _check_times(settings, times)
     written = _write_blocks(ratings, config, run)
+    of_items, facts = count_written_blocks(run, times, steps)
+    return StageResult(
+        f"{count_of(written, 'user')}: {count_of(facts.train_ratings, 'rating')} to learn from, "
+        f"{facts.test_ratings:,} held out{_in_words(settings, steps)}",
+        {BLOCKS.table: written, ITEM_COUNTS.table: of_items},
+        facts,
+        written,
+    )
+
+
+def count_written_blocks(
+    run: Run, times: RatingTimes, steps: Sequence[FilterStep] = ()
+) -> tuple[int, PrepareFacts]:
+    """Write `item_counts` of the blocks of the stage in progress; return its rows and the facts."""
     scale = run.facts(IngestFacts).rating_scale
     found = run.keep(counted(run.written(BLOCKS), scale), "counted")
-    of_items = run.write(ITEM_COUNTS, item_counts(found, items))
+    of_items = run.write(ITEM_COUNTS, item_counts(found, run.read(ITEMS)))
     counts = block_counts(found)
     profile = _profile(times, counts, scale, run)
-    held_out = profile.ratings - counts.train
-    return StageResult(
-        f"{count_of(written, 'user')}: {count_of(counts.train, 'rating')} to learn from, "
-        f"{held_out:,} held out{_in_words(settings, steps)}",
-        {BLOCKS.table: written, ITEM_COUNTS.table: of_items},
-        PrepareFacts(
-            train_ratings=counts.train,
-            test_ratings=held_out,
-            most_ratings_of_a_user=counts.most,
-            users_with_nothing_held_out=counts.whole,
-            filters=tuple(step.facts() for step in steps),
-            filters_settled=settled(steps),
-            profile=profile,
-        ),
-        written,
+    return of_items, PrepareFacts(
+        train_ratings=counts.train,
+        test_ratings=profile.ratings - counts.train,
+        most_ratings_of_a_user=counts.most,
+        users_with_nothing_held_out=counts.whole,
+        filters=tuple(step.facts() for step in steps),
+        filters_settled=settled(steps),
+        profile=profile,
     )
 
 

@@ -42,7 +42,7 @@ from spark_rank.store.run import Run
 from spark_rank.store.waves import Wave, write_in_waves
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RECOMMENDATIONS, TITLES
 from spark_rank.users.candidates import ListRules, item_facts, named_ids
-from spark_rank.users.recommending import RecommendJob, facts_as_bytes
+from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
 from spark_rank.wording import count_of
 
 _QUICK = 4  # waves of train that are one of lists
@@ -62,8 +62,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
             "exclude"
         )
-    facts = items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
-    shared = spark.sparkContext.broadcast(facts_as_bytes(facts))
+    shared = spark.sparkContext.broadcast(facts_as_bytes(list_facts(items)))
     models, blocks, wanted = all_models(run), run.read(BLOCKS), asked_models(run, label)
 
     def listed(wave: Wave) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.errors import InputDataError
+from spark_rank.features.files import FeatureFiles
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL, RATING_SCALE
@@ -48,18 +49,25 @@ def learn_job(
     # what the run holds counts: this command's configuration may name another kind of features
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
-    limits = Limits(
-        rank_scale(run), settings.max_kernel_ratings, settings.landmarks, settings.folds
-    )
+    return job_on(files, settings, specs, panel, rank_scale(run))
+
+
+def job_on(
+    files: FeatureFiles,
+    settings: TrainConfig,
+    specs: Sequence[LearnerSpec],
+    panel: Mapping[int, int],
+    scale: RankScale | None,
+) -> LearnJob:
+    """Return what workers need to know; `panel` has the features that are a user's own ratings."""
+    limits = Limits(scale, settings.max_kernel_ratings, settings.landmarks, settings.folds)
     of_ranks = [spec.label for spec in specs if spec.kind.of_ranks]
-    if of_ranks and (limits.scale is None or limits.scale.n_ranks < 2):
+    if of_ranks and (scale is None or scale.n_ranks < 2):
         raise InputDataError(
             f"{of_ranks[0]} learns ranks, but the ratings have no levels or only one: cut the "
             "scale with input.cuts, or leave that learner out"
         )
-    return LearnJob(
-        files, tuple(specs), panel, settings.min_ratings, settings.margin, limits,
-    )  # fmt: skip
+    return LearnJob(files, tuple(specs), panel, settings.min_ratings, settings.margin, limits)
 
 
 def tasks_by_bucket(run: Run) -> int:
@@ -69,7 +77,12 @@ def tasks_by_bucket(run: Run) -> int:
 
 def rank_scale(run: Run) -> RankScale | None:
     """Return the levels of the ratings; None if the scale is continuous and not cut."""
-    scale = sorted(run.read(RATING_SCALE).collect(), key=lambda row: row["rank"])
+    rows = sorted(run.read(RATING_SCALE).collect(), key=lambda row: row["rank"])
+    return scale_of([(row["rating"], row["lower"]) for row in rows])
+
+
+def scale_of(levels: Sequence[tuple[float, float | None]]) -> RankScale | None:
+    """Return the scale of levels, each with the cut that it begins at; None without a level."""
     # ratings are stored as float32: a cut is compared as the number it is among them
-    cuts = tuple(float(np.float32(row["lower"])) for row in scale if row["lower"] is not None)
-    return RankScale(tuple(row["rating"] for row in scale), cuts or None) if scale else None
+    cuts = tuple(float(np.float32(lower)) for _, lower in levels if lower is not None)
+    return RankScale(tuple(rating for rating, _ in levels), cuts or None) if levels else None

@@ -8,32 +8,29 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rank.config import Config
+from spark_rank.config import Config, FeaturesConfig
 from spark_rank.config.sections import check_train
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.events import emit
-from spark_rank.frames.isolation import isolated_when_retried
-from spark_rank.frames.train import BLOCK_COLUMNS
+from spark_rank.frames.tuning import least_ratings, sample_errors, tuning_sample
 from spark_rank.learners.errors import LearnerError
 from spark_rank.records.models import TuneFacts
-from spark_rank.session.crashes import again_with_care
-from spark_rank.session.workers import by_workers
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import learn_job, specs_of, target_blocks
 from spark_rank.stages.unseen_features import unseen_features
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import arrow_schema
-from spark_rank.tables.contracts import BLOCKS, TUNING
+from spark_rank.tables.contracts import BLOCKS, ITEM_FEATURES, ITEMS, TUNING
 from spark_rank.users.choice_prior import ChoicePrior
 from spark_rank.users.grid_edges import edges
 from spark_rank.users.learning import LearnJob
-from spark_rank.users.selection import MIN_RATINGS
+from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
-from spark_rank.users.tuning import ERRORS_DDL, Row, SampleErrors, error_batches, grid_scores
+from spark_rank.users.tuning import Row, SampleErrors, grid_scores
 from spark_rank.wording import count_of
 
 
@@ -46,19 +43,48 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
     if kept is not None:
         return kept
     job = learn_job(config.train, specs, spark, run)
-    errors = _sample_errors(config, spark, run, job)
-    try:
-        rows = grid_scores(specs, errors, job.limits.scale)
-    except LearnerError as error:
-        raise InputDataError(f"tune: {error}") from None
+    features, tasks = _as_recorded(config, run), spark.sparkContext.defaultParallelism * 4
+    errors = errors_on_sample(config, features, run.read(BLOCKS), run.read(ITEMS), job, tasks)
+    rows, words, facts = choices(specs, errors, job.limits.scale)
     table = pa.Table.from_pylist(rows, arrow_schema(TUNING.columns))
     written = run.write(TUNING, spark.createDataFrame(table).coalesce(1))
-    return _result(specs, rows, errors, written)
+    return StageResult(words, {TUNING.table: written}, facts)
 
 
-def _result(
-    specs: Sequence[LearnerSpec], rows: Sequence[Row], errors: pa.Table, written: int
-) -> StageResult:
+def errors_on_sample(
+    config: Config,
+    features: FeaturesConfig,
+    blocks: DataFrame,
+    items: DataFrame,
+    job: LearnJob,
+    tasks: int,
+) -> pa.Table:
+    """Return the errors of the sample's users, with features that have not seen what they miss.
+
+    `features` are the settings that the features of `job` were made with.
+    """
+    settings = config.train
+    targets = target_blocks(settings, blocks)
+    users = tuning_sample(targets, config.tune.users, settings.min_ratings, config.seed)
+    if len(users) == 0:
+        raise InputDataError(
+            f"tune: no user has the {least_ratings(settings.min_ratings)} training ratings that "
+            "choosing hyper-parameters takes: leave the grids out"
+        )
+    chosen = blocks.sparkSession.createDataFrame(users)
+    held_back = with_held_back(blocks, chosen, settings.folds, max(settings.min_ratings, 2))
+    files = unseen_features(features, held_back, items, job.files, config.seed)
+    return sample_errors(held_back, chosen, replace(job, files=files), tasks)
+
+
+def choices(
+    specs: Sequence[LearnerSpec], errors: pa.Table, scale: RankScale | None
+) -> tuple[list[Row], str, TuneFacts]:
+    """Return the rows of the table `tuning`, what is chosen in words, and as facts."""
+    try:
+        rows = grid_scores(specs, errors, scale)
+    except LearnerError as error:
+        raise InputDataError(f"tune: {error}") from None
     best = {row["learner"]: row["candidate"] - 1 for row in rows if row["chosen"]}
     points = {spec.label: spec.candidates()[best[spec.label]] for spec in specs}
     priors = {spec.label: SampleErrors.of(spec, errors).prior()
@@ -76,7 +102,7 @@ def _result(
         edges=tuple(at_edges),
         failures=len(failures),
     )
-    return StageResult(words, {TUNING.table: written}, facts)
+    return rows, words, facts
 
 
 def _in_words(
@@ -105,46 +131,16 @@ def _kept_choice(config: Config, run: Run) -> StageResult | None:
                        earlier.facts(TuneFacts))  # fmt: skip
 
 
-def _sample_errors(config: Config, spark: SparkSession, run: Run, job: LearnJob) -> pa.Table:
-    """Return the errors of the sample's users, with features that have not seen what they miss."""
-    settings = config.train
-    users = _picked(config, run)
-    if len(users) == 0:
-        raise InputDataError(
-            f"tune: no user has the {least_ratings(settings.min_ratings)} training ratings that "
-            "choosing hyper-parameters takes: leave the grids out"
-        )
-    chosen = spark.createDataFrame(users)
-    least = max(settings.min_ratings, 2)
-    blocks = with_held_back(run.read(BLOCKS), chosen, settings.folds, least)
-    honest = replace(job, files=unseen_features(config, spark, run, blocks, job.files))
-    sample = blocks.join(F.broadcast(chosen), "user", "left_semi").select(*BLOCK_COLUMNS)
-    sample = sample.repartition(spark.sparkContext.defaultParallelism * 4, "user")
-
-    def errors(care: bool) -> pa.Table:
-        work = isolated_when_retried(error_batches, replace(honest, isolated=care))
-        return by_workers(sample, work, ERRORS_DDL).toArrow()
-
-    return again_with_care(errors, "tune", "the sample")
-
-
-def _picked(config: Config, run: Run) -> pa.Table:
-    """Return the users with the least hashes, of those that can be learned: column ``user``."""
-    targets = target_blocks(config.train, run.read(BLOCKS))
-    able = targets.where(F.col("n_train") >= least_ratings(config.train.min_ratings))
-    return (
-        able.orderBy(*sample_order(config.seed)).limit(config.tune.users).select("user").toArrow()
-    )
-
-
-def sample_order(seed: int) -> tuple[Column, Column]:
-    """Return the columns by which users come into the sample, the first ones first."""
-    return F.xxhash64(F.lit(seed), F.lit("tune"), "user_id"), F.col("user_id")
-
-
-def least_ratings(min_ratings: int) -> int:
-    """Return how many training ratings a user of the sample has: two of them are held back."""
-    return max(min_ratings + 2, MIN_RATINGS)
+def _as_recorded(config: Config, run: Run) -> FeaturesConfig:
+    """Return the settings of the run's features, whatever this command's configuration says."""
+    settings = {**(run.record("features") or {})["settings"]}
+    settings.pop("kept_from", None)
+    found = replace(config.features, **settings)
+    if found.kind != "factors":
+        return found
+    # factors that are kept from another run may have another rank than the configuration says
+    width = run.read(ITEM_FEATURES).select(F.size("features").alias("width")).head()
+    return replace(found, rank=width["width"] - 1) if width else found
 
 
 def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
@@ -158,7 +154,11 @@ def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
             f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
             "the new run a name of its own with --set run_id=NAME, or go back to what they were"
         )
-    facts = run.facts(TuneFacts)
+    return decided(specs, run.facts(TuneFacts))
+
+
+def decided(specs: Sequence[LearnerSpec], facts: TuneFacts) -> list[LearnerSpec]:
+    """Return the learners with what `choices` tells as facts."""
     return [_decided(spec, facts) if spec.grid else spec for spec in specs]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.frames.tuning import least_ratings, sample_order
 from spark_rank.records.results import TunedScore
-from spark_rank.stages.tune import least_ratings, sample_order
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import TUNING
 from spark_rank.users.choice_prior import mean_and_error

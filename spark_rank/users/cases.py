@@ -45,6 +45,12 @@ class Case:
         return {**{name: self.record[name] for name in names},
                 "hyperparameters": self.record["hyperparameters"]}  # fmt: skip
 
+    def explained(self, item_id: str | None, count: int) -> Row:
+        """Return what moved an item's score; without one what moves all, and ratings and lists."""
+        if item_id is not None:
+            return {**self.head(), "item": self.item(item_id, count)}
+        return {**self.head(), **self.lists(), **self.influences_on_all(count)}
+
     def lists(self) -> Row:
         """Return the user's own ratings in the order of their scores, and the new lists."""
         own = [int(item) for item in self.block["items"]]

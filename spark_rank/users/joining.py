@@ -46,6 +46,17 @@ def users_with_models(
             yield with_models(batch, own, places)
 
 
+def as_scoring(models: pa.Table) -> pa.Table:
+    """Return the columns that scoring needs; those that only ensembles have may lack."""
+    there = set(models.column_names)
+    columns = [
+        models.column(field.name).cast(field.type) if field.name in there
+        else pa.nulls(len(models), field.type)
+        for field in MODELS_SCHEMA
+    ]  # fmt: skip
+    return pa.Table.from_arrays(columns, schema=MODELS_SCHEMA)
+
+
 def scoring_models(models: pa.Table, asked: Asked) -> pa.Table:
     """Return one model for every user: where the learner failed, that of the substitute.
 

@@ -128,8 +128,13 @@ class Lists:
     ends: IntArray
 
 
+def list_facts(items: pa.Table) -> pa.RecordBatch:
+    """Return what lists tell of items, from a table by number: ``title, n_ratings, candidate``."""
+    return items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
+
+
 def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
-    """Return ``title, n_ratings, candidate`` of every item, by number, for `recommend_batches`."""
+    """Return the `list_facts` of every item as `recommend_batches` takes them."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, facts.schema) as writer:
         writer.write_batch(facts)

@@ -200,10 +200,12 @@ def test_similar_items_point_the_same_way(factor_run: Run, reference_run: Run) -
     reader = Recommender.open(place(factor_run))
     features = {row["item_id"]: np.array(row["features"], dtype=float)
                 for row in table(factor_run, "final_item_features")}  # fmt: skip
+    middle = np.mean([x for x in features.values() if x.any()], axis=0)
     item = reader.item_ids[5]
-    own = features.pop(item)
+    own = features.pop(item) - middle
+    around = {name: x - middle for name, x in features.items() if x.any()}
     cosines = {name: float(x @ own / np.sqrt((x @ x) * (own @ own)))
-               for name, x in features.items() if x.any()}  # fmt: skip
+               for name, x in around.items()}  # fmt: skip
     found = reader.similar_items(item, 6)
     best = sorted(cosines, key=lambda name: (-cosines[name], name))[:6]
     assert [row["item_id"] for row in found] == best

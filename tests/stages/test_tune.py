@@ -20,7 +20,7 @@ from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.runner import run_stages
 from spark_rank.stages.unseen_features import unseen_features
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import BLOCKS, METRICS
+from spark_rank.tables.contracts import BLOCKS, ITEMS, METRICS
 from spark_rank.users.batches import ragged
 
 GRID = (0.1, 1, 10, 100)
@@ -163,7 +163,9 @@ def test_item_offsets_do_not_see_what_is_held_back(
     blocks = run.read(BLOCKS)
     # without the first user's ratings, as if they were held back
     others = blocks.where("user != 0")
-    made = open_distributed(unseen_features(config, spark, run, others, files))
+    made = open_distributed(
+        unseen_features(config.features, others, run.read(ITEMS), files, config.seed)
+    )
     table = others.select("items", "ratings", "n_train").toArrow()
     total, count = np.zeros(60), np.zeros(60)
     (items, ends), (ratings, _) = (ragged(table[name].combine_chunks())

@@ -1,0 +1,82 @@
+"""New ratings folded in: models of their users, on the features that are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.data.blocks import user_blocks
+from spark_rank.errors import InputDataError
+from spark_rank.frames.blocks import check_ratings, number_ratings, user_numbers
+from spark_rank.frames.train import train
+from spark_rank.ml.caches import Caches
+from spark_rank.ml.trained import Trained
+from spark_rank.session.crashes import again_with_care
+from spark_rank.stages.train import status_counts
+
+
+def fold_in(trained: Trained, rows: DataFrame) -> Trained:
+    """Return the models with those of the users of ``user_id, item_id, rating, timestamp``.
+
+    Each is what training from these ratings alone makes of such a user; a user who is known
+    already is replaced. Ratings of items without features are left out.
+    """
+    caches = Caches()
+    with caches.released_on_failure():
+        folded = _folded(trained, rows, caches)
+    caches.live_as_long_as(folded)
+    return folded
+
+
+def _folded(trained: Trained, given: DataFrame, caches: Caches) -> Trained:
+    settings = trained.config
+    rows = caches.keep(given)
+    count = check_ratings(rows, settings.input)
+    users = caches.keep(user_numbers(rows, count, trained.users))
+    ratings = number_ratings(rows, users, trained.items, count, settings.input.duplicates)
+    prepared = replace(settings.prepare, train_share=1.0, split="random")
+    blocks = caches.keep(user_blocks(ratings, users, trained.items, prepared, settings.seed))
+    if blocks.isEmpty():
+        raise InputDataError("foldIn: none of the items was there in fit: they have no features")
+    caches.drop(rows)
+
+    def learned(care: bool) -> DataFrame:
+        models = caches.keep(train(blocks, replace(trained.job, isolated=care)))
+        models.count()
+        return models
+
+    models = again_with_care(learned, "foldIn", "the models")
+    folded = blocks.select("user_id")
+    together = [
+        old.join(folded, "user_id", "left_anti").select(*old.columns).unionByName(new)
+        for old, new in ((trained.blocks, blocks), (trained.models, models))
+    ]
+    return replace(
+        trained, users=users, blocks=together[0], models=together[1],
+        status=status_counts(together[1]), base=trained,
+    )  # fmt: skip
+
+
+def newly_rated(trained: Trained, rows: DataFrame) -> DataFrame:
+    """Return the blocks of known users with ``user_id, item_id, rating`` behind the training part.
+
+    Ratings of unknown users and items are left out; of a pair given twice the latest counts, as in
+    training.
+    """
+    count = check_ratings(rows, trained.config.input)
+    policy = trained.config.input.duplicates
+    ratings = number_ratings(rows, trained.users, trained.items, count, policy)
+    entry = F.struct("item", "rating")
+    held = ratings.groupBy("user").agg(F.array_sort(F.collect_list(entry)).alias("_held"))
+    train_items = F.slice("items", 1, F.col("n_train"))
+    train_ratings = F.slice("ratings", 1, F.col("n_train"))
+    return trained.blocks.join(held, "user").select(
+        "user",
+        "user_id",
+        F.concat(train_items, F.col("_held.item")).alias("items"),
+        F.concat(train_ratings, F.col("_held.rating")).alias("ratings"),
+        "n_train",
+        "bucket",
+    )

@@ -1,0 +1,60 @@
+"""Models on disk: pyspark.ml's metadata beside a store with one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType
+
+from spark_rank.errors import InputDataError
+from spark_rank.ml.runs import RUN_ID, open_run, save_run
+from spark_rank.session.filesystem import Filesystem
+
+if TYPE_CHECKING:
+    from spark_rank.ml.model import PerUserRankerModel
+
+_TYPES = "idTypes"
+
+
+class ModelWriter(MLWriter):
+    """Saves a model."""
+
+    def __init__(self, model: PerUserRankerModel) -> None:
+        super().__init__()
+        self._model = model
+
+    def saveImpl(self, path: str) -> None:
+        """Write the run, then the metadata, without which nothing loads the model."""
+        if Filesystem(self.sparkSession).exists(path):
+            raise InputDataError(f"{path}: is there already: save with write().overwrite()")
+        model = self._model
+        save_run(model.trained, path)
+        kinds = [kind.simpleString() for kind in model.id_types]
+        DefaultParamsWriter.saveMetadata(model, path, self.sparkSession, {_TYPES: kinds})
+
+
+class ModelReader(MLReader):
+    """Loads a model."""
+
+    def load(self, path: str) -> PerUserRankerModel:
+        """Return the model that was saved at `path`."""
+        from spark_rank.ml.model import PerUserRankerModel
+
+        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
+        trained = open_run(self.sparkSession, path, RUN_ID)
+        types = [DataType.fromDDL(kind) for kind in metadata[_TYPES]]
+        model = PerUserRankerModel(trained, *types)
+        model._resetUid(metadata["uid"])
+        DefaultParamsReader.getAndSetParams(model, metadata)
+        return model
+
+    @staticmethod
+    def from_run(
+        spark: SparkSession, store: str, run_id: str, learner: str | None
+    ) -> PerUserRankerModel:
+        """Return the models of a run; the ids are text."""
+        from spark_rank.ml.model import PerUserRankerModel
+
+        return PerUserRankerModel(open_run(spark, store, run_id, learner))

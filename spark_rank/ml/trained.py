@@ -1,0 +1,117 @@
+"""What a model consists of, whether `fit` or a run has made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.data.rating_scale import Level
+from spark_rank.features.files import ItemFeatures, open_distributed
+from spark_rank.frames.block_counts import counted, item_counts
+from spark_rank.records.data import RatingScale
+from spark_rank.records.features import FeatureFacts
+from spark_rank.records.models import Status
+from spark_rank.stages.training import scale_of
+from spark_rank.users.candidates import ListRules, item_facts
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.predicting import PairJob, as_bytes, newcomer_model
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import LearnerSpec
+
+# sums of integers do not depend on their order: ratings are added up to 2⁻²⁴ of a unit
+_FIXED_POINT = 1 << 24
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Tables, feature files and settings of one learner's models.
+
+    `models` has the learner's rows and, beside them, those of the item offset; `tables` are
+    `item_features` and what else there is of reviewers, `features` facts about them. `levels` and
+    `rating_scale` describe the scale of the ratings.
+    """
+
+    spark: SparkSession
+    config: Config
+    job: LearnJob
+    users: DataFrame
+    items: DataFrame
+    blocks: DataFrame
+    models: DataFrame
+    tables: dict[str, DataFrame]
+    features: FeatureFacts
+    levels: list[Level]
+    rating_scale: RatingScale
+    status: Status
+    # whose tables these are partly made of: they have to stay as long as these
+    base: Trained | None = None
+
+    @property
+    def spec(self) -> LearnerSpec:
+        """Return the learner whose models score."""
+        return next(spec for spec in self.job.specs if not spec.is_baseline)
+
+    @property
+    def scale(self) -> RankScale | None:
+        """Return the levels of the ratings; None of a continuous scale that is not cut."""
+        return scale_of([(rating, lower) for _, rating, lower, _ in self.levels])
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return the least and the greatest rating."""
+        return self.rating_scale.low, self.rating_scale.high
+
+    @property
+    def buckets(self) -> int:
+        """Return the number of buckets of users."""
+        return self.config.prepare.buckets
+
+    def own_models(self) -> DataFrame:
+        """Return the models of the learner, one per user."""
+        return self.models.where(F.col("learner") == self.spec.label)
+
+    @cached_property
+    def opened(self) -> ItemFeatures:
+        """Return the features, mapped into the driver's memory."""
+        return open_distributed(self.job.files)
+
+    @cached_property
+    def counts(self) -> pa.Table:
+        """Return ``item_id, item, n_train, n`` of every item that somebody has rated."""
+        return item_counts(counted(self.blocks, self.rating_scale), self.items).toArrow()
+
+    @cached_property
+    def pair_job(self) -> PairJob:
+        """Return what scoring of any pairs needs to know."""
+        newcomer = newcomer_model(self.opened, self.spec, self.scale, self._level())
+        return PairJob(self.job.files, self.scale, as_bytes(newcomer))
+
+    def _level(self) -> float:
+        """Return how far training ratings lie, on average, above what is expected of anybody."""
+        fixed = F.aggregate("ratings", F.lit(0).cast("bigint"), _added)
+        train = self.blocks.withColumn("ratings", F.slice("ratings", 1, F.col("n_train")))
+        found = train.agg(F.sum(fixed), F.sum("n_train")).head()
+        total, count = found if found is not None and found[1] else (0, 1)
+        expected = self.opened.expected_weights(np.empty(0, dtype=np.int32))
+        scores = np.asarray(self.opened.offset, dtype=np.float64)
+        if expected is not None:
+            scores = scores + self.opened.matrix @ expected
+        n_train = self.counts.column("n_train").to_numpy()
+        known = scores[self.counts.column("item").to_numpy()]
+        return total / _FIXED_POINT / count - float(known @ n_train) / count
+
+    @cached_property
+    def item_facts(self) -> pa.Table:
+        """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
+        items = self.items.select("item", "item_id").toArrow()
+        return item_facts(items, self.counts, None, ListRules(min_ratings=0, counted_only=True))
+
+
+def _added(total: Column, rating: Column) -> Column:
+    return total + F.round(rating.cast("double") * _FIXED_POINT).cast("bigint")

@@ -1,0 +1,150 @@
+"""From rows of ratings to models: what `fit` does, the same work as the stages'."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_rank.config import Config
+from spark_rank.config.schema import ITEM_OFFSET
+from spark_rank.data.blocks import user_blocks
+from spark_rank.data.rating_scale import find_scale, known_scale
+from spark_rank.errors import InputDataError, TooManyFailuresError
+from spark_rank.features.files import FeatureFiles, distribute_local
+from spark_rank.features.given import read_vectors
+from spark_rank.frames.blocks import (
+    check_ratings,
+    item_numbers,
+    number_ratings,
+    user_numbers,
+)
+from spark_rank.frames.item_features import FeatureArrays, feature_tables, given_features
+from spark_rank.frames.train import train
+from spark_rank.ml.caches import Caches
+from spark_rank.ml.trained import Trained
+from spark_rank.session.crashes import again_with_care
+from spark_rank.stages.feature_arrays import feature_arrays
+from spark_rank.stages.train import status_counts, status_in_words
+from spark_rank.stages.training import job_on, scale_of, specs_of
+from spark_rank.stages.tune import choices, decided, errors_on_sample
+from spark_rank.store.failures import failure_examples
+from spark_rank.users.learning import FAILED, LearnJob
+from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
+from spark_rank.wording import count_of
+
+
+def train_on(rows: DataFrame, config: Config) -> Trained:
+    """Learn a model of every user from ``user_id, item_id, rating, timestamp``.
+
+    What executors keep lives as long as the result, and is freed at once if anything fails.
+    """
+    caches = Caches()
+    with caches.released_on_failure():
+        trained = _trained(rows, config, caches)
+    caches.live_as_long_as(trained)
+    return trained
+
+
+def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
+    rows = caches.keep(given)
+    count = check_ratings(rows, config.input)
+    users = caches.keep(user_numbers(rows, count))
+    items = caches.keep(item_numbers(rows, count))
+    ratings = number_ratings(rows, users, items, count, config.input.duplicates)
+    blocks = caches.keep(user_blocks(ratings, users, items, config.prepare, config.seed))
+    # means of duplicates lie between the levels: the scale is that of the ratings as given
+    as_given = config.input.duplicates == "mean"
+    rated = rows if as_given else blocks.select(F.explode("ratings").alias("rating"))
+    stored = rated.select(F.col("rating").cast("float").alias("rating"))
+    levels, found = find_scale(stored, config.input.cuts, known_scale(config.input))
+    users_left = blocks.count()
+    caches.drop(rows)  # from here on nothing reads the input again
+    if users_left == 0:
+        raise InputDataError(
+            f"each of the {count_of(count, 'rating')} is given more than once, and duplicates "
+            f"{config.input.duplicates!r} lets none of them count"
+        )
+    middle = (found.low + found.high) / 2.0
+    made = _features(config, blocks, items, middle)
+    panel = _panel(config, made)
+    scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
+    files = _distributed(blocks, made)
+    job = job_on(files, config.train, specs_of(config.train), panel, scale)
+    job = replace(job, specs=tuple(_decided(config, blocks, items, job)))
+    models = _learned(blocks, job, caches)
+    status = status_counts(models)
+    _check_failures(models, status, config)
+    return Trained(
+        blocks.sparkSession, config, job, users, items, blocks, models,
+        feature_tables(blocks.sparkSession, made),
+        made.facts(files), levels, found, status,
+    )  # fmt: skip
+
+
+def _features(config: Config, blocks: DataFrame, items: DataFrame, middle: float) -> FeatureArrays:
+    settings = config.features
+    if settings.kind != "given":
+        return feature_arrays(settings, blocks, items, middle=middle, seed=config.seed, stage="fit")
+    if settings.given is None:
+        raise InputDataError("fit: features of kind 'given' are read from a file: set `given`")
+    vectors = read_vectors(blocks.sparkSession, [settings.given], "given")
+    return given_features(
+        blocks, items, vectors, standard=settings.given_scale == "standard",
+        shrinkage=settings.offset_shrinkage,
+    )  # fmt: skip
+
+
+def _panel(config: Config, made: FeatureArrays) -> dict[int, int]:
+    """Return the columns that are users' own ratings, by the users' numbers."""
+    if config.features.kind != "panel" or made.reviewers is None:
+        return {}
+    names = (made.reviewers.column(name).to_pylist() for name in ("user", "feature"))
+    return dict(zip(*names, strict=True))
+
+
+def _distributed(blocks: DataFrame, made: FeatureArrays) -> FeatureFiles:
+    """Put the feature files onto every node; they stay as long as the session."""
+    with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
+        files = made.write(Path(folder))
+        distribute_local(blocks.sparkSession, Path(folder), files.all())
+    return files
+
+
+def _decided(
+    config: Config, blocks: DataFrame, items: DataFrame, job: LearnJob
+) -> list[LearnerSpec]:
+    """Return the learner with what the sample chooses from its grid, and the item offset."""
+    baselines = [spec for spec in BASELINE_SPECS if spec.label == ITEM_OFFSET]
+    grids = [spec for spec in job.specs if spec.grid]
+    if not grids:
+        return [*baselines, *job.specs]
+    asked = replace(job, specs=tuple(grids))
+    tasks = 4 * config.prepare.buckets
+    errors = errors_on_sample(config, config.features, blocks, items, asked, tasks)
+    _, _, facts = choices(grids, errors, job.limits.scale)
+    return [*baselines, *decided(job.specs, facts)]
+
+
+def _learned(blocks: DataFrame, job: LearnJob, caches: Caches) -> DataFrame:
+    def learned(care: bool) -> DataFrame:
+        models = caches.keep(train(blocks, replace(job, isolated=care)))
+        models.count()
+        return models
+
+    return again_with_care(learned, "fit", "the models")
+
+
+def _check_failures(models: DataFrame, status: dict[str, dict[str, int]], config: Config) -> None:
+    """Raise `TooManyFailuresError` if more users failed than the settings allow."""
+    for learner, by_status in status.items():
+        failed = sum(n for name, n in by_status.items() if name.startswith(FAILED))
+        if failed > config.train.max_failed_share * sum(by_status.values()):
+            raise TooManyFailuresError(
+                f"{learner}: {failed:,} users failed ({status_in_words(by_status)}), more than "
+                f"maxFailedShare {config.train.max_failed_share:g} allows; for example "
+                f"{failure_examples(models)[learner]}"
+            )

@@ -1,0 +1,74 @@
+"""Factors of an earlier run, kept for the items of this one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from spark_rank.config import Config
+from spark_rank.errors import ConfigError
+from spark_rank.features.files import open_distributed
+from spark_rank.frames.item_features import FeatureArrays, item_table
+from spark_rank.reader.recorded import is_refitted
+from spark_rank.records.features import FactorFacts
+from spark_rank.stages.feature_tables import distribute_files, publish_files
+from spark_rank.stages.final_run import FinalRun
+from spark_rank.stages.stage import StageResult
+from spark_rank.store.run import Run
+from spark_rank.tables.contracts import ITEM_FEATURES, ITEMS
+from spark_rank.wording import count_of
+
+
+def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:
+    """Return the run whose factors are kept, and its record of them, or raise `ConfigError`."""
+    named = config.features.kept_from or ""
+    earlier = Run(run.spark, config.store, named)
+    if run.all_ratings and is_refitted(earlier):
+        earlier = FinalRun(earlier)
+    record = earlier.record("features")
+    if record is None or record["settings"]["kind"] != "factors":
+        raise ConfigError(
+            f"features.kept_from: run {named!r} in {config.store} has no factors: name a run that "
+            "has finished 'features' with features.kind 'factors'"
+        )
+    return earlier, record
+
+
+def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
+    """Take the factors of an earlier run; of items that it does not know nothing is expected."""
+    earlier, record = run_with_factors(config, run)
+    old = open_distributed(distribute_files(spark, earlier))
+    items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
+    ids = items.column("item_id").combine_chunks()
+    found = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
+    known = ~np.isnan(found)
+    rows = found[known].astype(np.int64)
+    matrix = np.zeros((len(items), old.matrix.shape[1]), dtype=np.float32)
+    offset = np.zeros(len(items))
+    prior = np.zeros((len(items) + 2, old.matrix.shape[1]), dtype=np.float32)
+    matrix[known], offset[known] = old.matrix[rows], old.offset[rows]
+    # behind the items' rows are those that belong to no item
+    prior[:-2][known], prior[-2:] = old.prior[rows], old.prior[-2:]
+    offsets = items.append_column("offset", pa.array(offset))
+    made = FeatureArrays.shared(offsets, matrix, prior)
+    written = run.write(ITEM_FEATURES, item_table(spark, offsets, matrix))
+    learned = earlier.facts(FactorFacts)
+    unknown = int(np.count_nonzero(~known))
+    return StageResult(
+        # a column more holds every user's own level, and is no factor
+        f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
+        f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
+        {ITEM_FEATURES.table: written},
+        replace(
+            learned,
+            files=publish_files(run, made),
+            squared_radius=made.squared_radius,
+            origin=learned.origin or record["fingerprint"],
+            without=unknown,
+        ),
+    )

@@ -1,0 +1,114 @@
+"""The users who would rate some items highest: what a Spark worker does with a bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from spark_rank.features.files import FeatureFiles, open_distributed
+from spark_rank.tables.contract import Column, arrow_schema
+from spark_rank.users.batches import ragged
+from spark_rank.users.held_out import HeldOut, in_order
+from spark_rank.users.predicting import predicted_values
+from spark_rank.users.rank_scale import RankScale
+
+COLUMNS = (
+    Column("item", "int", "dense item number"),
+    Column("user_id", "string", "id as in the input"),
+    Column("prediction", "double", "the rating predicted"),
+)
+SCHEMA = arrow_schema(COLUMNS)
+_SCORES_AT_ONCE = 2**21
+
+
+@dataclass(frozen=True)
+class BestUsersJob:
+    """What a task needs to know: feature files, scale, the items, and how many users of each.
+
+    With `rated`, users who have rated an item count too.
+    """
+
+    files: FeatureFiles
+    scale: RankScale | None
+    items: tuple[int, ...]
+    count: int
+    rated: bool
+
+
+def best_users_of_bucket(
+    blocks: pa.Table, models: pa.Table, job: BestUsersJob
+) -> Iterator[pa.RecordBatch]:
+    """Yield, for every item, the best users of the bucket; equal ones in the order of their ids."""
+    features = open_distributed(job.files)
+    items = np.array(job.items, dtype=np.int64)
+    users_at_once = max(1, _SCORES_AT_ONCE // max(len(items), 1))
+    ids: list[str] = []
+    best = [np.empty(0) for _ in items]
+    whose = [np.empty(0, dtype=np.int64) for _ in items]
+    for batch in in_order(blocks, users_at_once):
+        places = pc.index_in(batch.column("user_id"), models.column("user_id"))
+        known = batch.filter(places.is_valid())
+        if len(known) == 0:
+            continue
+        rows = models.take(places.drop_null()).combine_chunks().to_batches()[0]
+        asked = HeldOut(
+            known.column("user_id"), np.tile(items, len(known)).astype(np.int32),
+            np.zeros(len(known) * len(items), dtype=np.float32),
+            np.arange(len(known) + 1) * len(items),
+        )  # fmt: skip
+        scores = predicted_values(rows, asked, features, job.scale).reshape(len(known), -1)
+        if not job.rated:
+            _forget_rated(scores, known, items)
+        numbers = np.arange(len(ids), len(ids) + len(known))
+        ids += known.column("user_id").to_pylist()
+        for column in range(len(items)):
+            together = np.concatenate([best[column], scores[:, column]])
+            owners = np.concatenate([whose[column], numbers])
+            chosen = _greatest(together, owners, ids, job.count)
+            best[column], whose[column] = together[chosen], owners[chosen]
+    yield _rows(items, best, whose, ids)
+
+
+def _forget_rated(
+    scores: NDArray[np.float64], blocks: pa.RecordBatch, items: NDArray[np.int64]
+) -> None:
+    rated, ends = ragged(blocks.column("items"))
+    rows = np.repeat(np.arange(len(blocks)), np.diff(ends))
+    order = np.argsort(items)
+    places = np.minimum(np.searchsorted(items, rated, sorter=order), len(items) - 1)
+    columns = order[places]
+    found = items[columns] == rated
+    scores[rows[found], columns[found]] = np.nan
+
+
+def _greatest(
+    scores: NDArray[np.float64], owners: NDArray[np.int64], ids: list[str], count: int
+) -> NDArray[np.int64]:
+    """Return the places of the greatest scores, at most so many; NaN is none."""
+    there = np.flatnonzero(~np.isnan(scores))
+    if len(there) > count:
+        least = np.partition(scores[there], len(there) - count)[len(there) - count]
+        there = there[scores[there] >= least]
+    keyed = sorted(there.tolist(), key=lambda place: (-scores[place], ids[owners[place]]))
+    return np.array(keyed[:count], dtype=np.int64)
+
+
+def _rows(
+    items: NDArray[np.int64],
+    best: list[NDArray[np.float64]],
+    whose: list[NDArray[np.int64]],
+    ids: list[str],
+) -> pa.RecordBatch:
+    sizes = [len(scores) for scores in best]
+    owners = np.concatenate([np.empty(0, dtype=np.int64), *whose])
+    columns = [
+        pa.array(np.repeat(items, sizes), pa.int32()),
+        pa.array(ids, pa.string()).take(pa.array(owners)),
+        pa.array(np.concatenate([np.empty(0), *best])),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

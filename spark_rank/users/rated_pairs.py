@@ -1,0 +1,52 @@
+"""Metrics of predictions beside ratings, user by user, whoever made the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from spark_rank.metrics import batch_metrics_and_roc
+from spark_rank.tables.contract import Column, arrow_schema
+from spark_rank.users.batches import ragged
+from spark_rank.users.measuring import ROC_GRID
+from spark_rank.users.rank_scale import RankScale
+
+VALUE_COLUMNS = (
+    Column("user_id", "string", "id as in the input"),
+    Column("value", "double", "the metric; null where it is not defined"),
+)
+
+
+@dataclass(frozen=True)
+class PairMetric:
+    """A metric by its name, and what it depends on besides predictions and ratings."""
+
+    name: str
+    top_n: int
+    relevant_from: float
+    epsilon: float
+    scale: RankScale | None
+
+
+def metric_values(
+    batches: Iterator[pa.RecordBatch], metric: PairMetric
+) -> Iterator[pa.RecordBatch]:
+    """Turn users with lists ``ratings, predictions`` into a value each."""
+    for batch in batches:
+        ratings, ends = ragged(batch.column("ratings"))
+        predictions, _ = ragged(batch.column("predictions"))
+        found, _ = batch_metrics_and_roc(
+            predictions, ratings, ends,
+            on_rating_scale=np.ones(len(batch), dtype=bool),
+            top=metric.top_n,
+            relevant_from=metric.relevant_from,
+            epsilon=metric.epsilon,
+            levels=None if metric.scale is None else metric.scale.levels,
+            cuts=None if metric.scale is None else metric.scale.cuts,
+            grid=ROC_GRID,
+        )  # fmt: skip
+        columns = [batch.column("user_id"), pa.array(found[metric.name], from_pandas=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(VALUE_COLUMNS))
