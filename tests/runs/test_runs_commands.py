@@ -26,6 +26,7 @@ from spark_rank.store.pruning import choose
 from spark_rank.store.run import Run
 from spark_rank.store.verification import _check_rows
 from spark_rank.tables.contracts import USERS
+from tests.records.counts import prepared_counts
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -45,7 +46,8 @@ def make_run(
         if run.in_progress.stage != "prepare":
             return StageResult("nothing")
         rows = run.write(USERS, spark.createDataFrame([("a", 0)], "user_id string, user int"))
-        return StageResult("one user", {"users": rows, "blocks": 1})
+        counts = prepared_counts(1, 1, 1, 1)
+        return StageResult("one user", {"users": rows, "blocks": 1}, counts)
 
     for name in stages:
         stage = Stage(name, work, settings=lambda config: config.prepare)

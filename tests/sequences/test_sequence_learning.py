@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from spark_rank.features.files import MappedFile
-from spark_rank.learners import OAP, RIVALS, oap_blocks
+from spark_rank.learners import OAP, RIVALS
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.learners.kernels import Kernel
+from spark_rank.learners.perceptrons import blocks
 from spark_rank.sequences.examples import SequenceJob, SequenceSpec, Trial, TrialSequence, View
 from spark_rank.sequences.files import Examples, SequenceFiles, TrialPart
 from spark_rank.sequences.learning import Work, sequence_parts, sequence_results
@@ -94,7 +95,7 @@ def by_ensemble(rows: list[dict[str, Any]]) -> dict[tuple[int, str], list[dict[s
 def test_any_groups_give_what_the_class_learns(
     groups: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", block)
+    monkeypatch.setattr(blocks, "BLOCK_ROUNDS", block)
     found = by_ensemble(results(groups, JOB, seed=groups))
     assert len(found) == 6
     for trial in TRIALS:
@@ -127,7 +128,7 @@ def test_any_groups_give_what_the_class_learns(
 def test_chunks_add_up_to_the_whole(
     chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", block)
+    monkeypatch.setattr(blocks, "BLOCK_ROUNDS", block)
     job = replace(JOB, specs=SPECS[:2], trials=TRIALS[1:])
     whole = by_ensemble(results(3, job))
     for key, rows in by_ensemble(results(2, replace(job, chunk=chunk))).items():
@@ -162,7 +163,7 @@ def test_a_reordered_trial_is_a_permutation_of_its_own() -> None:
 
 
 def test_a_reduce_sorts_a_reordered_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oap_blocks, "BLOCK_ROUNDS", 50)
+    monkeypatch.setattr(blocks, "BLOCK_ROUNDS", 50)
     sorts: list[int] = []
     original = TrialSequence._order.func  # type: ignore[attr-defined]
 
