@@ -21,7 +21,7 @@ from spark_rank.users import learning
 from spark_rank.users.specs import LearnerSpec
 
 Row = dict[str, Any]
-KINDS = ("panel", "factor", "reference")
+KINDS = ("panel", "factor", pytest.param("reference", marks=pytest.mark.slow))
 
 
 @pytest.fixture(params=KINDS)
@@ -196,7 +196,7 @@ def test_unknown_ids_are_named(panel_run: Run, factor_run: Run) -> None:
         Recommender.open(place(panel_run), learner="three")
 
 
-def test_similar_items_point_the_same_way(factor_run: Run, reference_run: Run) -> None:
+def test_similar_items_point_the_same_way(factor_run: Run) -> None:
     reader = Recommender.open(place(factor_run))
     features = {row["item_id"]: np.array(row["features"], dtype=float)
                 for row in table(factor_run, "final_item_features")}  # fmt: skip
@@ -210,8 +210,13 @@ def test_similar_items_point_the_same_way(factor_run: Run, reference_run: Run) -
     best = sorted(cosines, key=lambda name: (-cosines[name], name))[:6]
     assert [row["item_id"] for row in found] == best
     assert [row["similarity"] for row in found] == pytest.approx([cosines[n] for n in best])
+
+
+@pytest.mark.slow
+def test_where_users_have_features_of_their_own_no_items_are_similar(reference_run: Run) -> None:
+    reader = Recommender.open(place(reference_run))
     with pytest.raises(ConfigError, match="no features that all users share"):
-        Recommender.open(place(reference_run)).similar_items(item)
+        reader.similar_items(reader.item_ids[5])
 
 
 def test_a_user_is_the_row_of_the_table(panel_run: Run) -> None:
