@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_rank import Recommender
 from spark_rank.config import load_config
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.ml import PerUserRanker, PerUserRankerModel
@@ -56,6 +57,23 @@ def test_a_saved_model_is_a_whole_run(
     models = f"{saved}/runs/run_id=model/models/*.parquet"
     counted = duckdb.sql(f"select count(*) from '{models}' where status = 'learned'").fetchall()
     assert counted[0][0] > 30
+
+
+def test_a_saved_model_answers_without_spark(
+    spark: SparkSession, saved: Path, fitted: PerUserRankerModel
+) -> None:
+    reader = Recommender.open(saved / "runs" / "run_id=model")
+    own = spark.sql("select 'u3' as user")
+    for row in fitted.recommendForUserSubset(own, 3).collect():
+        listed = [(entry["item"], entry["rating"]) for entry in row["recommendations"]]
+        found = [(entry["item_id"], entry["score"]) for entry in reader.recommend("u3", 3)]
+        assert [item for item, _ in found] == [item for item, _ in listed]
+        assert [score for _, score in found] == pytest.approx([s for _, s in listed], rel=1e-6)
+    assert reader.explain("u3", "i2") == fitted.explain("u3", "i2")
+    similar = fitted.similarItems(spark.sql("select 'i2' as item"), 4).collect()
+    assert [[(row["item_id"], row["similarity"]) for row in reader.similar_items("i2", 4)]] == [
+        [(entry["item"], entry["similarity"]) for entry in row["similar"]] for row in similar
+    ]
 
 
 def test_stages_of_the_command_line_go_on_from_it(
