@@ -23,6 +23,7 @@ from spark_rank import Recommender
 from spark_rank.errors import SparkRankError, UnknownIdError
 
 MOST_BYTES = 1 << 20
+MOST_DROPPED = 1 << 24
 MOST_ITEMS = 1000
 _SHOWN = ("position", "item_id", "title", "score", "predicted_rating")
 
@@ -106,9 +107,16 @@ class Handler(BaseHTTPRequestHandler):
         if not length.isdigit():
             raise RequestError(HTTPStatus.LENGTH_REQUIRED, "say the Content-Length")
         if int(length) > MOST_BYTES:
-            self.close_connection = True  # nobody reads the rest
+            self._drop(int(length))
             raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
         return self.rfile.read(int(length))
+
+    def _drop(self, length: int) -> None:
+        """Read what nobody wants: a client that is still sending might miss the answer."""
+        self.close_connection = True  # there may be more than is dropped
+        left = min(length, MOST_DROPPED)
+        while left and (piece := self.rfile.read(min(left, 1 << 16))):
+            left -= len(piece)
 
     def _answer(self, work: Any) -> None:
         status, told = HTTPStatus.OK, None
