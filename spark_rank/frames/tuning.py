@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.frames.train import BLOCK_COLUMNS
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.session.workers import by_workers
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.selection import MIN_RATINGS
@@ -45,4 +45,4 @@ def sample_errors(blocks: DataFrame, users: DataFrame, job: LearnJob, tasks: int
         work = isolated_when_retried(error_batches, replace(job, isolated=care))
         return by_workers(sample, work, ERRORS_DDL).toArrow()
 
-    return again_with_care(errors, "tune", "the sample")
+    return isolating_on_crash(errors, "tune", "the sample")

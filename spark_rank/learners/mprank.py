@@ -25,7 +25,7 @@ from spark_rank.learners.kernel_machine import (
 )
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.ridge import online
-from spark_rank.learners.ridge.many_users import fit_users, told_apart
+from spark_rank.learners.ridge.many_users import can_learn, fit_users
 from spark_rank.learners.ridge.pairs import PairRidge
 from spark_rank.learners.ridge.path import MPRankPath, trace_path
 from spark_rank.learners.ridge.systems import ridge_of
@@ -203,7 +203,7 @@ class MPRank(PairRidge):
         if self.kernel != "linear" or self.solver == "online" or users.matrix.shape[1] == 0:
             return None
         self.check_parameters()
-        learned = told_apart(users.ratings, users.ends, users.n_train, users.min_ratings)
+        learned = can_learn(users.ratings, users.ends, users.n_train, users.min_ratings)
         ridges = ridge_of(self.C, self.ridge, self.growth, users.n_train.astype(np.float64))
         coefs = np.zeros((len(learned), users.matrix.shape[1]))
         found = ManyFitted(

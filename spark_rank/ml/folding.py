@@ -13,7 +13,7 @@ from spark_rank.frames.blocks import check_ratings, number_ratings, user_numbers
 from spark_rank.frames.train import train
 from spark_rank.ml.caches import Caches
 from spark_rank.ml.trained import Trained
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.stages.train import status_counts
 
 
@@ -47,7 +47,7 @@ def _folded(trained: Trained, given: DataFrame, caches: Caches) -> Trained:
         models.count()
         return models
 
-    models = again_with_care(learned, "foldIn", "the models")
+    models = isolating_on_crash(learned, "foldIn", "the models")
     folded = blocks.select("user_id")
     together = [
         old.join(folded, "user_id", "left_anti").select(*old.columns).unionByName(new)

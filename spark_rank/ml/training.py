@@ -26,7 +26,7 @@ from spark_rank.frames.item_features import FeatureArrays, feature_tables, given
 from spark_rank.frames.train import train
 from spark_rank.ml.caches import Caches
 from spark_rank.ml.trained import Trained
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.stages.feature_arrays import feature_arrays
 from spark_rank.stages.train import status_counts, status_in_words
 from spark_rank.stages.training import job_on, scale_of, specs_of
@@ -135,7 +135,7 @@ def _learned(blocks: DataFrame, job: LearnJob, caches: Caches) -> DataFrame:
         models.count()
         return models
 
-    return again_with_care(learned, "fit", "the models")
+    return isolating_on_crash(learned, "fit", "the models")
 
 
 def _check_failures(models: DataFrame, status: dict[str, dict[str, int]], config: Config) -> None:

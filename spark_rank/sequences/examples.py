@@ -17,7 +17,7 @@ from spark_rank.learners.perceptrons.blocks import pieces
 from spark_rank.learners.perceptrons.draws import member_keys
 from spark_rank.learners.perceptrons.rounds import IntArray
 from spark_rank.sequences.files import Examples, SequenceFiles, TrialPart
-from spark_rank.users.prior_scores import Known
+from spark_rank.users.prior_scores import Prior
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SequenceSpec:
     """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
 
     With `keep_members` the rules of the members are stored whatever `combine` is.
-    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view. `known` is what a
+    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view. `prior` is what a
     user's features hold beside those of the items; a file's hold what they hold.
     """
 
@@ -58,7 +58,7 @@ class SequenceSpec:
     kernel: str
     gamma: float | None
     hyperparameters: str
-    known: Known = Known(None, None)
+    prior: Prior = Prior(None, None)
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,11 @@ def rule_columns(
     as_items = job.user is not None and spec.kernel == "linear"
     if learned.combine == "bpm":
         rule = {"weights": learned.coef_}
-        row |= linear_rule(learned.coef_, spec.known) if as_items else rule
+        row |= linear_rule(learned.coef_, spec.prior) if as_items else rule
     row |= _thresholds_or_votes(learned)
     if members[0].size:
         plain = np.column_stack(members).ravel()
-        row["members"] = member_rules(*members, spec.known) if as_items else plain
+        row["members"] = member_rules(*members, spec.prior) if as_items else plain
     return row
 
 

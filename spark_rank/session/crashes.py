@@ -19,7 +19,7 @@ _SIGNS = re.compile(r"Python worker exited unexpectedly|SystemExit|(?<!OutOf)Mem
 _HOPELESS = re.compile(r"TooManyCrashesError: (.+)")
 
 
-def again_with_care(work: Callable[[bool], T], stage: str, what: str) -> T:
+def isolating_on_crash(work: Callable[[bool], T], stage: str, what: str) -> T:
     """Return what `work(False)` returns; if workers have died of it, `work(True)`.
 
     `work` is told whether to isolate users; `what` says what is made again.

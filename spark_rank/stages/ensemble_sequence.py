@@ -49,7 +49,7 @@ from spark_rank.tables.contracts import (
 )
 from spark_rank.users.ensembles import CURVE_ROUNDS, split_members
 from spark_rank.users.member_sums import KEY
-from spark_rank.users.prior_scores import Known
+from spark_rank.users.prior_scores import Prior
 
 _SCRATCH = "ensemble"
 
@@ -87,8 +87,8 @@ def sequence_job(config: Config, source: Source) -> SequenceJob:
     """Return what workers need to know."""
     settings = config.ensemble
     specs = tuple(
-        _spec(entry, view, known, config.seed)
-        for entry, view, known in zip(settings.learners, source.views, source.known, strict=True)
+        _spec(entry, view, prior, config.seed)
+        for entry, view, prior in zip(settings.learners, source.views, source.prior, strict=True)
     )
     return SequenceJob(
         source.trials, specs, source.n_ranks, config.seed, settings.chunk, source.user
@@ -119,7 +119,7 @@ def member_sums(spark: SparkSession, job: SequenceJob, groups: int | None) -> Da
     return by_workers(tasks, partial(sequence_parts, job=job, work=work), PART_DDL)
 
 
-def _spec(entry: EnsembleLearnerConfig, view: View, known: Known, seed: int) -> SequenceSpec:
+def _spec(entry: EnsembleLearnerConfig, view: View, prior: Prior, seed: int) -> SequenceSpec:
     params = oap_params(entry, seed)
     of_kernel: Row = {"kernel": entry.kernel}
     if entry.kernel != "linear":
@@ -129,7 +129,7 @@ def _spec(entry: EnsembleLearnerConfig, view: View, known: Known, seed: int) -> 
     return SequenceSpec(
         entry.label, params, view, entry.keep_members, entry.kernel,
         None if entry.kernel == "linear" else entry.gamma,
-        json.dumps({**params, **of_kernel}, sort_keys=True), known,
+        json.dumps({**params, **of_kernel}, sort_keys=True), prior,
     )  # fmt: skip
 
 

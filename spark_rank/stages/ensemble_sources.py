@@ -35,7 +35,7 @@ from spark_rank.users.ensemble_learning import BLOCK
 from spark_rank.users.ensembles import problem_number
 from spark_rank.users.fitting import with_offset
 from spark_rank.users.learning import LearnJob
-from spark_rank.users.prior_scores import Known, known_before
+from spark_rank.users.prior_scores import Prior, prior_of
 from spark_rank.users.problems import Problem, problems
 from spark_rank.wording import count_of
 
@@ -46,7 +46,7 @@ COEF0 = 1.0  # constant of the polynomial kernel
 class Source:
     """A sequence as files in a local folder.
 
-    `views` are what each ensemble sees of it, `known` what a user's features hold beside those of
+    `views` are what each ensemble sees of it, `prior` what a user's features hold beside those of
     the items.
     """
 
@@ -54,7 +54,7 @@ class Source:
     views: tuple[View, ...]
     n_ranks: int
     words: str
-    known: tuple[Known, ...]
+    prior: tuple[Prior, ...]
     user: SequenceUser | None = None
 
     @property
@@ -90,8 +90,8 @@ def _parquet(config: Config, run: Run, folder: Path) -> Source:
     else:
         trials = repeated(facts.parts[0], settings.trials, 0)
     views = [_view(entry, files, trials, config.seed, folder) for entry in settings.learners]
-    known = (Known(None, None),) * len(views)
-    return Source(trials, tuple(views), facts.n_ranks, f"{facts.n_examples:,} examples", known)
+    prior = (Prior(None, None),) * len(views)
+    return Source(trials, tuple(views), facts.n_ranks, f"{facts.n_examples:,} examples", prior)
 
 
 def repeated(part: TrialPart, times: int, problem: int) -> tuple[Trial, ...]:
@@ -109,7 +109,7 @@ def _user(config: Config, run: Run, folder: Path) -> Source:
     files: dict[bool, SequenceFiles] = {}
     for spec in specs:
         if spec.item_offset not in files:
-            X = with_offset(problem.X, known_before(problem, spec).offset)
+            X = with_offset(problem.X, prior_of(problem, spec).offset)
             files[spec.item_offset] = as_files(X, ranks, folder)
     part = TrialPart(1, 0, problem.n_train, len(ranks) - problem.n_train)
     trials = repeated(part, settings.trials, problem_number(problem.user_id))
@@ -118,8 +118,8 @@ def _user(config: Config, run: Run, folder: Path) -> Source:
         for entry in settings.learners
     ]
     words = f"{count_of(len(ranks), 'rating')} of user {problem.user_id}"
-    known = tuple(known_before(problem, spec) for spec in specs)
-    return Source(trials, tuple(views), job.limits.scale.n_ranks, words, known, user)
+    prior = tuple(prior_of(problem, spec) for spec in specs)
+    return Source(trials, tuple(views), job.limits.scale.n_ranks, words, prior, user)
 
 
 def _problem(job: LearnJob, user_id: str, run: Run) -> tuple[Problem, SequenceUser]:

@@ -11,7 +11,7 @@ from spark_rank.config import Config
 from spark_rank.frames.isolation import isolated_when_retried
 from spark_rank.reader.recorded import ensemble_spec, recorded_training
 from spark_rank.records.models import UserEnsembleFacts
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.session.session import runtime_setting
 from spark_rank.session.workers import by_workers
 from spark_rank.stages.ensemble_tables import diversity, user_curve, write_rows
@@ -42,7 +42,7 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
     # as in training: a task per bucket at least, whatever the sizes of the files
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
-        rows = again_with_care(
+        rows = isolating_on_crash(
             lambda care: run.write(
                 ENSEMBLE_MODELS,
                 # who is isolated learns all members in one go: the rows are the same

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from spark_rank.events import emit
 from spark_rank.records.models import WaveFacts
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.session.progress import job_description, over_users
 from spark_rank.store.drafts import Draft
 from spark_rank.store.file_sizes import join_small_files
@@ -153,17 +153,17 @@ class _Saver:
             stage = self.run.in_progress.stage
             name = f"wave {wave.number + 1} of {of}"
             with job_description(self.run.spark, f"{self.run.run_id}: {stage}, {name}"):
-                saved = self._save_somehow(wave, stage, name)
+                saved = self._save_isolating_on_crash(wave, stage, name)
             done(wave)
             return saved
         finally:
             context.removeJobTag(tag)
 
-    def _save_somehow(self, wave: Wave, stage: str, name: str) -> SavedWave:
+    def _save_isolating_on_crash(self, wave: Wave, stage: str, name: str) -> SavedWave:
         isolating = self.isolating
         if isolating is None:
             return self._save(wave, self.make)
-        return again_with_care(
+        return isolating_on_crash(
             lambda care: (
                 self._save(wave, isolating, "-isolated") if care else self._save(wave, self.make)
             ),

@@ -34,7 +34,7 @@ from spark_rank.users.member_sums import (
     sum_of_rows,
 )
 from spark_rank.users.model_rows import member_rules
-from spark_rank.users.prior_scores import known_before
+from spark_rank.users.prior_scores import prior_of
 from spark_rank.users.problems import Problem, problems
 from spark_rank.users.specs import LearnerSpec, Params
 
@@ -132,12 +132,12 @@ def some_members(
     spec: EnsembleSpec, problem: Problem, job: LearnJob, first: int, last: int
 ) -> MemberPart:
     """Learn members first..last−1 of one user's ensemble."""
-    known = known_before(problem, spec)
-    sample = known.sample(problem)
+    prior = prior_of(problem, spec)
+    sample = prior.sample(problem)
     ensemble, ranks = _begin(spec, problem, sample, job.limits)
     X = with_offset(sample.X, sample.offset)
     group = ensemble.train_members(X, ranks, first=first, last=last)
-    held_out = with_offset(*known.held_out(problem))
+    held_out = with_offset(*prior.held_out(problem))
     return part_of(group, ensemble.combine, held_out, keep_rules=spec.keep_members)
 
 
@@ -161,7 +161,7 @@ def ensemble_row(
         )
         if ensemble.combine == "bpm" and spec.keep_members:
             rules = split_rules(part, ensemble.n_ranks)
-            own["members"] = member_rules(*rules, known_before(problem, spec))
+            own["members"] = member_rules(*rules, prior_of(problem, spec))
         return Ranker(combined(ensemble, part))
 
     row = learn_user(problem, spec, job, item_ids, fit)

@@ -38,7 +38,7 @@ from spark_rank.users.isolation import (
 )
 from spark_rank.users.model_batches import MODEL_SCHEMA, ModelBatches
 from spark_rank.users.model_rows import model_columns
-from spark_rank.users.prior_scores import known_before
+from spark_rank.users.prior_scores import prior_of
 from spark_rank.users.problems import (
     Problem,
     ProblemGroup,
@@ -219,16 +219,16 @@ def _learned_columns(
     fit_one: Fit,
 ) -> Row:
     obstacle = None if spec.is_baseline else _obstacle(problem, spec, job.min_ratings)
-    known = known_before(problem, spec, fallback=obstacle is not None)
-    sample = known.sample(problem)
+    prior = prior_of(problem, spec, fallback=obstacle is not None)
+    sample = prior.sample(problem)
     hyperparameters, fitted = _fit(spec, sample, obstacle, job.limits, fit_one)
     training_scores = fitted.training_scores(sample)
     return {
         "training": (training_scores, sample.ratings),
         "hyperparameters": hyperparameters,
         **_status(spec, fitted, problem.n_train, obstacle, job.limits),
-        **_if_any("expected_norm", known.expected_norm),
-        **model_columns(fitted, problem, known, training_scores, item_ids),
+        **_if_any("expected_norm", prior.expected_norm),
+        **model_columns(fitted, problem, prior, training_scores, item_ids),
         **_fallback_thresholds(spec, obstacle, job.limits.scale),
     }
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spark_rank.users.fitting import Fitted
-from spark_rank.users.prior_scores import Known
+from spark_rank.users.prior_scores import Prior
 from spark_rank.users.problems import Problem
 
 Row = dict[str, Any]
@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 def model_columns(
     fitted: Fitted,
     problem: Problem,
-    known: Known,
+    prior: Prior,
     training_scores: Vector,
     item_ids: pa.StringArray,
 ) -> Row:
@@ -31,8 +31,8 @@ def model_columns(
     row = fitted.to_row()
     items = problem.items[problem.train]
     support = row.pop("support", None)
-    made = _with_offset_feature(row, known) if fitted.learner.of_ranks else _above(row, known)
-    norm = _norm(row, fitted, known, training_scores, problem)
+    made = _with_offset_feature(row, prior) if fitted.learner.of_ranks else _above(row, prior)
+    norm = _norm(row, fitted, prior, training_scores, problem)
     if norm is not None:
         made["norm"] = norm
     if row.get("dual") is not None:
@@ -41,37 +41,37 @@ def model_columns(
     return {name: value for name, value in made.items() if value is not None}
 
 
-def _above(row: Row, known: Known) -> Row:
+def _above(row: Row, prior: Prior) -> Row:
     """Return the columns of a learner that fits what the offset leaves over."""
-    made = {"intercept": 0.0, **row, "offset_weight": float(known.offset is not None)}
-    if known.expected is not None:
+    made = {"intercept": 0.0, **row, "offset_weight": float(prior.offset is not None)}
+    if prior.expected is not None:
         coef = row.get("weights")
-        made["weights"] = known.expected if coef is None else coef + known.expected
+        made["weights"] = prior.expected if coef is None else coef + prior.expected
     return made
 
 
-def _with_offset_feature(row: Row, known: Known) -> Row:
+def _with_offset_feature(row: Row, prior: Prior) -> Row:
     """Return the columns of a learner whose last feature is the offset, if there is one."""
     made = {**row, "intercept": 0.0, "offset_weight": 0.0}
     if row.get("weights") is not None:
-        (weights,) = on_features(row["weights"][None, :], known)
+        (weights,) = on_features(row["weights"][None, :], prior)
         made |= {"weights": weights[:-1], "offset_weight": float(weights[-1])}
     if row.get("prototypes") is not None:
-        made["prototypes"] = on_features(row["prototypes"], known).ravel()
+        made["prototypes"] = on_features(row["prototypes"], prior).ravel()
     if row.get("members") is not None:
         rules, cuts = row["members"]
-        made["members"] = member_rules(rules, cuts, known)
+        made["members"] = member_rules(rules, cuts, prior)
     return made
 
 
 def _norm(
-    row: Row, fitted: Fitted, known: Known, training_scores: Vector, problem: Problem
+    row: Row, fitted: Fitted, prior: Prior, training_scores: Vector, problem: Problem
 ) -> float | None:
     """Return the norm of the learned function in its kernel's space; None where no bound asks."""
     learner: Any = fitted.learner
     if learner.of_ranks:
         # an offset is a feature of unknown size: no bound could use the norm
-        coef = row.get("weights") if known.offset is None else None
+        coef = row.get("weights") if prior.offset is None else None
         return None if coef is None else float(np.linalg.norm(coef))
     coef = getattr(learner, "coef_", None)
     if coef is not None:
@@ -80,28 +80,28 @@ def _norm(
         return None
     # ‖w‖² = αᵀKα: α times what the model adds to constant and offset
     added = training_scores - row["intercept"]
-    if known.offset is not None:
-        added = added - known.offset[problem.train]
+    if prior.offset is not None:
+        added = added - prior.offset[problem.train]
     return float(np.sqrt(max(row["dual"] @ added, 0.0)))
 
 
 def member_rules(
-    coef: NDArray[np.float64], thresholds: NDArray[np.float64], known: Known
+    coef: NDArray[np.float64], thresholds: NDArray[np.float64], prior: Prior
 ) -> Vector:
     """Return rule after rule: weights on the features and the item offset, thresholds."""
-    return np.column_stack([on_features(coef, known), thresholds]).ravel()
+    return np.column_stack([on_features(coef, prior), thresholds]).ravel()
 
 
-def linear_rule(coef: Vector, known: Known) -> Row:
+def linear_rule(coef: Vector, prior: Prior) -> Row:
     """Return the columns of weights on the features and on the item offset."""
-    (weights,) = on_features(coef[None, :], known)
+    (weights,) = on_features(coef[None, :], prior)
     return {"weights": weights[:-1], "offset_weight": float(weights[-1])}
 
 
-def on_features(coef: NDArray[np.float64], known: Known) -> NDArray[np.float64]:
+def on_features(coef: NDArray[np.float64], prior: Prior) -> NDArray[np.float64]:
     """Return rows of weights on the features and, last, on the item offset."""
-    if known.offset is None:
+    if prior.offset is None:
         return np.column_stack([coef, np.zeros(len(coef))])
     on_offset = coef[:, -1:]
-    weights = coef[:, :-1] if known.expected is None else coef[:, :-1] + on_offset * known.expected
+    weights = coef[:, :-1] if prior.expected is None else coef[:, :-1] + on_offset * prior.expected
     return np.column_stack([weights, on_offset])

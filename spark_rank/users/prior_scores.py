@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Known:
+class Prior:
     """The offset of every item of the user, and the weights expected that are part of it."""
 
     offset: Vector | None
@@ -39,13 +39,13 @@ class Known:
         return problem.X[test], None if self.offset is None else self.offset[test]
 
 
-def known_before(problem: Problem, spec: LearnerSpec, *, fallback: bool = False) -> Known:
+def prior_of(problem: Problem, spec: LearnerSpec, *, fallback: bool = False) -> Prior:
     """Return what the learner starts from; a `fallback` has nothing else.
 
     The baseline is the item's offset alone, whatever is known about the user.
     """
     if not (spec.item_offset or fallback):
-        return Known(None, None)
+        return Prior(None, None)
     if spec.is_baseline or problem.expected is None:
-        return Known(problem.offset, None)
-    return Known(problem.full_offset, problem.expected)
+        return Prior(problem.offset, None)
+    return Prior(problem.full_offset, problem.expected)

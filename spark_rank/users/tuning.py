@@ -24,7 +24,7 @@ from spark_rank.users.choice_prior import ChoicePrior, mean_and_error, measured_
 from spark_rank.users.fitting import Limits, Sample
 from spark_rank.users.isolation import Loss, learn_isolated
 from spark_rank.users.learning import LearnJob
-from spark_rank.users.prior_scores import known_before
+from spark_rank.users.prior_scores import prior_of
 from spark_rank.users.problems import Problem, problems
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.selection import candidate_errors, held_back_errors
@@ -76,9 +76,9 @@ def _error_rows(problem: Problem, specs: Sequence[LearnerSpec], limits: Limits) 
     for spec in specs:
         row: Row = {"learner": spec.label, "user_id": problem.user_id}
         try:
-            known = known_before(problem, spec)
-            sample = known.sample(problem)
-            X, offset = known.held_out(problem)
+            prior = prior_of(problem, spec)
+            sample = prior.sample(problem)
+            X, offset = prior.held_out(problem)
             held_back = Sample(X, problem.ratings[problem.test], offset)
             errors = held_back_errors(spec, sample, held_back, limits)
             own = candidate_errors(spec, sample, limits) if spec.chosen_per_user else None

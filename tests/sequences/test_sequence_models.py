@@ -21,14 +21,14 @@ from spark_rank.sequences.landmarks import landmark_features
 from spark_rank.sequences.learning import Work, sequence_parts, sequence_results
 from spark_rank.users.ensembles import EnsembleSpec, problem_number
 from spark_rank.users.fitting import with_offset
-from spark_rank.users.prior_scores import Known, known_before
+from spark_rank.users.prior_scores import Prior, prior_of
 from spark_rank.users.problems import Problem, problems
 from spark_rank.users.stored_models import rank_rule, stored_model
 from tests.users.learned_rows import FEATURES, SCALE, USERS, WITH_PRIOR
 
 SEED, BUDGET, N_MEMBERS = 9, 7, 6
 FILES = SequenceFiles(MappedFile("x", ""), MappedFile("y", ""))
-NOTHING = Known(None, None)
+NOTHING = Prior(None, None)
 KERNELS = [Kernel("rbf", 0.4), Kernel("poly", 0.5, 3, 1.0)]
 
 
@@ -46,7 +46,7 @@ def learned(
     trials: list[Trial],
     combine: str,
     kernel: Kernel | None = None,
-    known: Known = NOTHING,
+    known: Prior = NOTHING,
     user: SequenceUser | None = None,
 ) -> pa.Table:
     """Return a model row per trial, members kept."""
@@ -137,7 +137,7 @@ def test_a_row_of_a_user_is_a_model_like_any_other(
 ) -> None:
     problem = one_user(features)
     part = TrialPart(1, 0, problem.n_train, len(problem.items) - problem.n_train)
-    known = known_before(problem, EnsembleSpec("it", "oap", offset, {}))
+    known = prior_of(problem, EnsembleSpec("it", "oap", offset, {}))
     X = with_offset(problem.X, known.offset)
     examples = Examples(X, np.empty(0)) if kernel is None else on_landmarks(
         X, [part], kernel, tmp_path

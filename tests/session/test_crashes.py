@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from spark_rank.errors import TooManyFailuresError
-from spark_rank.session.crashes import again_with_care
+from spark_rank.session.crashes import isolating_on_crash
 
 DIED = "Lost task 0.0: SparkException: Python worker exited unexpectedly (crashed): Fatal"
 TOO_MUCH = "An exception was thrown from the Python worker:\nnumpy._ArrayMemoryError: 8 TiB"
@@ -26,11 +26,11 @@ def failing(said: str) -> tuple[list[bool], object]:
 
 
 @pytest.mark.parametrize("said", [DIED, TOO_MUCH, "SystemExit: 1"])
-def test_what_workers_died_of_is_done_again_with_care(
+def test_what_workers_died_of_is_done_isolating_on_crash(
     said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked, work = failing(said)
-    assert again_with_care(work, "train", "wave 2 of 3") == "done"  # type: ignore[arg-type]
+    assert isolating_on_crash(work, "train", "wave 2 of 3") == "done"  # type: ignore[arg-type]
     assert asked == [False, True]
     told = capsys.readouterr().err
     assert told.startswith("[train: warning] a Python worker died; wave 2 of 3 again")
@@ -41,7 +41,7 @@ def test_what_workers_died_of_is_done_again_with_care(
 def test_other_errors_are_not_tried_again(said: str) -> None:
     asked, work = failing(said)
     with pytest.raises(PySparkException, match=said.split(":", maxsplit=1)[0]):
-        again_with_care(work, "train", "wave 2 of 3")  # type: ignore[arg-type]
+        isolating_on_crash(work, "train", "wave 2 of 3")  # type: ignore[arg-type]
     assert asked == [False]
 
 
@@ -53,7 +53,7 @@ def test_who_dies_again_is_not_tried_for_ever() -> None:
         raise PySparkException(DIED)
 
     with pytest.raises(PySparkException, match="exited unexpectedly"):
-        again_with_care(work, "train", "wave 2 of 3")
+        isolating_on_crash(work, "train", "wave 2 of 3")
     assert asked == [False, True]
 
 
@@ -64,5 +64,5 @@ def test_without_hope_it_ends_with_one_line(at: bool) -> None:
         raise PySparkException(said)
 
     with pytest.raises(TooManyFailuresError) as caught:
-        again_with_care(work, "train", "wave 2 of 3")
+        isolating_on_crash(work, "train", "wave 2 of 3")
     assert str(caught.value).startswith("train: of 9 users 100 crashed: look for")

@@ -275,7 +275,7 @@ def shift_users(
 
 
 @njit(cache=True, nogil=True)
-def told_apart(ratings: FloatArray, ends: IntArray, n_train: IntArray, least: int) -> BoolArray:
+def can_learn(ratings: FloatArray, ends: IntArray, n_train: IntArray, least: int) -> BoolArray:
     """Tell of every user whether there are `least` ratings to learn from, not all of them equal."""
     able = np.zeros(len(n_train), np.bool_)
     for user in range(len(n_train)):
