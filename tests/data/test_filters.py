@@ -76,7 +76,7 @@ POPULAR_TAIL = [FilterConfig(item_max=8), FilterConfig(user_min=2, item_min=2)]
 @pytest.mark.parametrize(
     ("filters", "rounds", "parts"),
     [
-        (GROUP, 1, 1),
+        pytest.param(GROUP, 1, 1, marks=pytest.mark.slow),
         (DENSE, 2, 3),
         pytest.param(POPULAR_TAIL, 20, 3, marks=pytest.mark.slow),
         (ONE_AFTER_THE_OTHER, 20, 1),

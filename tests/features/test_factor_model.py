@@ -391,6 +391,7 @@ def test_raters_help_when_choices_tell_of_taste(monkeypatch: pytest.MonkeyPatch)
     assert np.mean(gains) > 0.2
 
 
+@pytest.mark.slow
 def test_raters_do_little_harm_when_choices_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(gain_of_raters(0.0, seed, monkeypatch) for seed in range(2, 8)) > -0.08
 

@@ -20,6 +20,11 @@ LEARNERS = """train.learners=[
 ENSEMBLES = """ensemble.learners=[
   {n_members: 5}, {name: bag, combine: bagging, n_members: 5},
   {name: votes, combine: voted, n_members: 5}]"""
+SOME = """train.learners=[
+  {name: linear, params: {C: 0.1}},
+  {name: rbf, params: {C: 10, kernel: rbf}},
+  {learner: prank, params: {epochs: 2}}]"""
+BAG = "ensemble.learners=[{name: bag, combine: bagging, n_members: 5}]"
 FEW = "train.learners=[{name: linear, params: {C: 0.1}}, {learner: prank}]"
 # what nobody asks of these runs
 _WITHOUT = ("evaluate", "rank", "aggregate", "report")
@@ -27,7 +32,13 @@ _WITHOUT = ("evaluate", "rank", "aggregate", "report")
 
 @pytest.fixture(scope="session")
 def panel_run(make_config: Callable[..., Config], run_pipeline: Callable[..., Run]) -> Run:
-    """Return a run with every learner, lists and predictions."""
+    """Return a run with learners and an ensemble, lists and predictions."""
+    return _made(make_config, run_pipeline, SOME, BAG, "ensemble.in_pipeline=true")
+
+
+@pytest.fixture(scope="session")
+def every_run(make_config: Callable[..., Config], run_pipeline: Callable[..., Run]) -> Run:
+    """Return the same with every learner and way of combining members."""
     return _made(make_config, run_pipeline, LEARNERS, ENSEMBLES, "ensemble.in_pipeline=true")
 
 

@@ -21,7 +21,10 @@ from spark_rank.users import learning
 from spark_rank.users.specs import LearnerSpec
 
 Row = dict[str, Any]
-KINDS = ("panel", "factor", pytest.param("reference", marks=pytest.mark.slow))
+KINDS = (
+    "panel", "factor",
+    *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("every", "reference")),
+)  # fmt: skip
 
 
 @pytest.fixture(params=KINDS)
@@ -86,11 +89,11 @@ def test_scores_are_those_of_the_table(run: Run) -> None:
     assert compared == sum(row["learner"] != "constant" for row in rows) > 1000
 
 
-def test_every_learner_lists_by_its_scores(panel_run: Run) -> None:
-    for label in labels(panel_run):
-        reader = Recommender.open(place(panel_run), learner=label)
+def test_every_learner_lists_by_its_scores(run: Run) -> None:
+    for label in labels(run):
+        reader = Recommender.open(place(run), learner=label)
         for user_id in ("1", "7", "30"):
-            seen = ratings_of(panel_run, user_id)
+            seen = ratings_of(run, user_id)
             unseen = [item for item in reader.item_ids if item not in seen]
             scores = reader.score(user_id, unseen)
             order = sorted(range(len(unseen)), key=lambda at: (-scores[at], unseen[at]))
