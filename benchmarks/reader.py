@@ -29,6 +29,7 @@ from spark_rank.records.facts import as_record, read_facts
 from spark_rank.records.features import FeatureFacts
 from spark_rank.store.records import record_text
 from spark_rank.tables.contracts import BLOCKS, FINAL_MODELS, TABLES
+from spark_rank.tables.user_buckets import bucket_of
 
 BUCKETS, RATED, TIMES = 64, 200, 200
 
@@ -62,6 +63,7 @@ def copied_run(source: Path, folder: Path, n_users: int, n_items: int) -> None:
     copied_users(source, folder, records, n_users, n_items)
     del records["prepare"]["tables"]["blocks"]
     records["prepare"]["tables"]["blocks"] = n_users
+    records["prepare"]["settings"]["buckets"] = BUCKETS
     (folder / "manifest").mkdir()
     for stage, record in records.items():
         del record["checksum"]
@@ -78,8 +80,9 @@ def copied_users(
     order = pc.sort_indices(models, [("user_id", "ascending"), ("learner", "ascending")])
     models = models.take(order)
     rng = np.random.default_rng(1)
+    of_users = np.array([bucket_of(f"u{user}", BUCKETS) for user in range(n_users)])
     for bucket in range(BUCKETS):
-        users = np.arange(bucket, n_users, BUCKETS)
+        users = np.flatnonzero(of_users == bucket)
         sizes = np.minimum(rng.lognormal(4.8, 1.0, len(users)).astype(int) + 1, n_items)
         rated = [rng.choice(n_items, size, replace=False) for size in sizes]
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)

@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from threadpoolctl import threadpool_limits
+
 from spark_rank import Recommender
 from spark_rank.errors import SparkRankError, UnknownIdError
 
@@ -153,6 +155,8 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument("--port", type=int, default=8000, help="0: any (default: %(default)s)")
     options = parser.parse_args()
+    # many requests at a time: threads of BLAS would wait for each other's cores
+    threadpool_limits(1, user_api="blas")
     recommender = Recommender.open(options.run, learner=options.learner)
     # compiled code is loaded before the first client asks
     recommender.fold_in(dict.fromkeys(recommender.item_ids[:5], recommender.rating_limits[1]))
