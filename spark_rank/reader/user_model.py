@@ -15,7 +15,7 @@ from spark_rank.reader.facts import ModelFacts
 from spark_rank.reader.items import Items
 from spark_rank.users.cases import Case
 from spark_rank.users.recommending import lists_of
-from spark_rank.users.stored_models import StoredModel, stored_model
+from spark_rank.users.stored_models import StoredModel, StoredModels
 
 Row = dict[str, Any]
 
@@ -77,7 +77,7 @@ class UserModel:
 
     @cached_property
     def _model(self) -> StoredModel:
-        return stored_model(self.wanted, 0, self.items.features.item_ids)
+        return StoredModels(self.wanted, self.items.features.item_ids)[0]
 
     @property
     def _case(self) -> Case:

@@ -14,7 +14,7 @@ from spark_rank.features.files import ItemFeatures
 from spark_rank.users.explaining import Influences, Pulls
 from spark_rank.users.learning import APPROXIMATED, LEARNED
 from spark_rank.users.recommending import Catalogue, RecommendJob, lists_of, predictions
-from spark_rank.users.stored_models import stored_model
+from spark_rank.users.stored_models import StoredModels
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]
@@ -91,7 +91,7 @@ class Case:
         trained = np.array(self.block["items"][: self.block["n_train"]], dtype=np.int64)
         expects = self.record["expected_norm"] is not None
         return Influences(
-            stored_model(self.batch, 0, self.features.item_ids),
+            StoredModels(self.batch, self.features.item_ids)[0],
             self.features,
             trained,
             self.features.expected_weights(trained.astype(np.int32)) if expects else None,

@@ -19,11 +19,11 @@ from spark_rank.users.learning import FAILED
 from spark_rank.users.measuring import Predictions
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.stored_models import (
+    StoredModels,
     column,
     has_ranks,
     linear_rows,
     rank_rule,
-    stored_model,
     weight_matrix,
 )
 
@@ -105,10 +105,12 @@ def _scores(
     offset = np.asarray(features.offset[own.items], dtype=np.float64)
     scores += np.repeat(column(models, "offset_weight"), sizes) * offset
     scores += np.repeat(column(models, "intercept"), sizes)
-    for row in np.flatnonzero(known & ~linear).tolist():
-        places = slice(own.ends[row], own.ends[row + 1])
-        model = stored_model(models, row, features.item_ids)
-        scores[places] = model.scores(features, own.items[places])
+    others = np.flatnonzero(known & ~linear)
+    if len(others):
+        stored = StoredModels(models, features.item_ids)
+        for row in others.tolist():
+            places = slice(own.ends[row], own.ends[row + 1])
+            scores[places] = stored[row].scores(features, own.items[places])
     return np.asarray(scores)
 
 

@@ -19,7 +19,7 @@ from spark_rank.tables.contracts import RANKINGS
 from spark_rank.users.batches import ragged
 from spark_rank.users.held_out import HeldOut, held_out, in_order, predictions
 from spark_rank.users.learning import FAILED
-from spark_rank.users.stored_models import SCORING_COLUMNS, stored_model
+from spark_rank.users.stored_models import SCORING_COLUMNS, StoredModels
 
 _SCHEMA = arrow_schema(RANKINGS.columns)
 # what is read of the models
@@ -136,13 +136,13 @@ def _by_members(
 ) -> UserRankings:
     """Let every user's members vote. Who was not learned has none: the model's scores decide."""
     there = batch.column("members").is_valid().to_pylist()
+    stored = StoredModels(batch, features.item_ids)
     parts = []
     for user, has_members in enumerate(there):
         own = slice(data.ends[user], data.ends[user + 1])
         voters = scores[own]
         if has_members:
-            model = stored_model(batch, user, features.item_ids)
-            voters = model.member_scores(features, data.items[own]).T
+            voters = stored[user].member_scores(features, data.items[own]).T
         ends = np.array([0, own.stop - own.start])
         parts.append(_rank(voters, data.ratings[own], ends, keys[user : user + 1], job))
     chosen = [part.chosen + start for part, start in zip(parts, data.ends, strict=False)]

@@ -18,11 +18,12 @@ from spark_rank.users.batches import ragged
 from spark_rank.users.joining import Asked, users_with_models
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.stored_models import (
+    StoredModel,
+    StoredModels,
     column,
     has_ranks,
     linear_rows,
     rank_rule,
-    stored_model,
     weight_matrix,
 )
 from spark_rank.users.top_items import (
@@ -195,8 +196,10 @@ def _fill(
     room = np.empty(min(together, len(rows)) * min(len(catalogue.items), _MOST_COLUMNS), np.float32)
     for first in range(0, len(rows), together):
         _add_together(lists, rows[first : first + together], models, errors, catalogue, room)
-    for row in np.flatnonzero(~screened).tolist():
-        _add_alone(lists, row, batch, features, catalogue)
+    if not screened.all():
+        stored = StoredModels(batch, features.item_ids)
+        for row in np.flatnonzero(~screened).tolist():
+            _add_alone(lists, row, stored[row], features, catalogue)
 
 
 def _keep_apart(
@@ -251,9 +254,8 @@ def _add_together(
 
 
 def _add_alone(
-    lists: Lists, row: int, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
+    lists: Lists, row: int, model: StoredModel, features: ItemFeatures, catalogue: Catalogue
 ) -> None:
-    model = stored_model(batch, row, features.item_ids)
     user = np.array([row])
     for part in catalogue.blocks(_MOST_ROWS):
         scores = model.scores(features, catalogue.items[part])

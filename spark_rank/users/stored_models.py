@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,17 @@ SCORING_COLUMNS = (
 )  # fmt: skip
 # without any of these a score is intercept + offset_weight·offset + weights·x on shared features
 _BEYOND_LINEAR = ("reviewers", "dual", "prototypes", "ranker_alphas", "member_votes")
+# columns of one value a model
+_PLAIN = (
+    "hyperparameters", "kernel", "gamma", "on_rating_scale", "excluded_feature", "n_members",
+)  # fmt: skip
+_RANKERS = ("ranker_features", "ranker_cuts", "ranker_below", "ranker_alphas")
+# columns of a list a model, and what their values are to scoring
+_LIST_KINDS = {
+    "reviewers": np.int32, "weights": np.float64, "dual": np.float64, "thresholds": np.float64,
+    "votes": np.int64, "prototypes": np.float64, "members": np.float64, "member_votes": np.int64,
+    **dict(zip(_RANKERS, (np.int64, np.float64, np.bool_, np.float64), strict=True)),
+}  # fmt: skip
 _BLOCK = 2**21  # kernel values held at once
 
 
@@ -227,78 +239,95 @@ def column(batch: pa.RecordBatch, name: str) -> Vector:
     return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
-def stored_model(batch: pa.RecordBatch, row: int, item_ids: pa.StringArray) -> StoredModel:
-    """Read one row; items of dual coefficients are looked up in `item_ids`."""
-    one = batch.slice(row, 1)
-    plain = {name: one.column(name)[0].as_py() for name in (
-        "hyperparameters", "kernel", "gamma", "on_rating_scale", "excluded_feature"
-    )}  # fmt: skip
-    dual = _array(one, "dual", np.float64)
-    votes = _array(one, "votes", np.int64)
-    return StoredModel(
-        on_rating_scale=bool(plain["on_rating_scale"]),
-        intercept=float(column(one, "intercept")[0]),
-        offset_weight=float(column(one, "offset_weight")[0]),
-        excluded_feature=plain["excluded_feature"],
-        reviewers=_array(one, "reviewers", np.int32),
-        weights=_array(one, "weights", np.float64),
-        kernel=None if dual is None else _kernel(plain),
-        support=None if dual is None else _supports(one, item_ids),
-        dual=dual,
-        thresholds=_array(one, "thresholds", np.float64),
-        votes=votes,
-        prototypes=_array(one, "prototypes", np.float64),
-        base_rankers=_base_rankers(one),
-        **_members(one),
-    )
+class StoredModels:
+    """The rows of a batch as models: columns are read once, items are looked up once."""
+
+    def __init__(self, batch: pa.RecordBatch, item_ids: pa.StringArray):
+        self._plain = {name: batch.column(name).to_pylist() for name in _PLAIN}
+        self._intercepts = column(batch, "intercept")
+        self._offset_weights = column(batch, "offset_weight")
+        self._lists = {
+            name: _Lists.of(batch.column(name), kind)
+            for name, kind in _LIST_KINDS.items()
+            if batch.column(name).null_count < len(batch)
+        }
+        if "dual" in self._lists:
+            self._lists["support"] = _supports(batch.column("support_items"), item_ids)
+
+    def __getitem__(self, row: int) -> StoredModel:
+        """Return the model of one row."""
+        plain = {name: values[row] for name, values in self._plain.items()}
+        own = {name: lists.of_row(row) for name, lists in self._lists.items()}
+        members, n_members = own.get("members"), plain["n_members"]
+        return StoredModel(
+            on_rating_scale=bool(plain["on_rating_scale"]),
+            intercept=float(self._intercepts[row]),
+            offset_weight=float(self._offset_weights[row]),
+            excluded_feature=plain["excluded_feature"],
+            reviewers=own.get("reviewers"),
+            weights=own.get("weights"),
+            kernel=None if own.get("dual") is None else _kernel(plain),
+            support=own.get("support"),
+            dual=own.get("dual"),
+            thresholds=own.get("thresholds"),
+            votes=own.get("votes"),
+            prototypes=own.get("prototypes"),
+            base_rankers=_base_rankers(own),
+            members=None if members is None else members.reshape(n_members, -1),
+            member_votes=own.get("member_votes"),
+        )
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """A list column as one flat array; row r owns ends[r] to ends[r + 1] where it is there.
+
+    Values become `kind` row by row: members of many users would fill the memory.
+    """
+
+    values: NDArray[Any]
+    ends: NDArray[np.int64]
+    there: NDArray[np.bool_]
+    kind: Any
+
+    @classmethod
+    def of(cls, column: pa.ListArray, kind: Any) -> _Lists:
+        values, ends = ragged(column)
+        return cls(values, ends, np.asarray(pc.is_valid(column)), kind)
+
+    def of_row(self, row: int) -> NDArray[Any] | None:
+        """Return a row's values; None where the row has none."""
+        if not self.there[row]:
+            return None
+        return self.values[self.ends[row] : self.ends[row + 1]].astype(self.kind)
 
 
 def rank_rule(batch: pa.RecordBatch, row: int) -> RankRule:
     """Return how the scores of one row that `has_ranks` become ranks."""
     one = batch.slice(row, 1)
     names = ("votes", "prototypes", "member_votes")
-    means = any(one.column(name).null_count == 0 for name in names)
-    return RankRule(None if means else _array(one, "thresholds", np.float64))
+    if any(one.column(name).null_count == 0 for name in names):
+        return RankRule(None)
+    return RankRule(_Lists.of(one.column("thresholds"), np.float64).of_row(0))
 
 
-def _array(one: pa.RecordBatch, name: str, kind: Any) -> Any:
-    values = one.column(name)
-    if values.null_count:
-        return None
-    return values.flatten().to_numpy(zero_copy_only=False).astype(kind)
+def _supports(column: pa.ListArray, item_ids: pa.StringArray) -> _Lists:
+    numbers = pc.index_in(column.flatten(), value_set=item_ids)
+    return replace(_Lists.of(column, np.int64), values=numbers.to_numpy(zero_copy_only=False))
+
+
+@lru_cache(maxsize=64)
+def _constants(hyperparameters: str) -> dict[str, Any]:
+    """Return the kernel's constants among hyper-parameters; what lacks has its default."""
+    settings = json.loads(hyperparameters)
+    return {name: settings[name] for name in ("degree", "coef0", "rbf_weight") if name in settings}
 
 
 def _kernel(plain: dict[str, Any]) -> Kernel:
-    """Return the kernel; its constants are hyper-parameters, or their defaults."""
-    settings = json.loads(plain["hyperparameters"] or "{}")
-    constants = {
-        name: settings[name] for name in ("degree", "coef0", "rbf_weight") if name in settings
-    }
     width = {} if plain["gamma"] is None else {"gamma": plain["gamma"]}
-    return Kernel(plain["kernel"], **width, **constants)
+    return Kernel(plain["kernel"], **width, **_constants(plain["hyperparameters"] or "{}"))
 
 
-def _supports(one: pa.RecordBatch, item_ids: pa.StringArray) -> NDArray[np.int64]:
-    found = pc.index_in(one.column("support_items").flatten(), value_set=item_ids)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _members(one: pa.RecordBatch) -> dict[str, Any]:
-    members = _array(one, "members", np.float64)
-    n_members = one.column("n_members")[0].as_py()
-    return {
-        "members": None if members is None else members.reshape(n_members, -1),
-        "member_votes": _array(one, "member_votes", np.int64),
-    }
-
-
-def _base_rankers(one: pa.RecordBatch) -> BaseRankers | None:
-    alphas = _array(one, "ranker_alphas", np.float64)
-    if alphas is None:
-        return None
-    return BaseRankers(
-        _array(one, "ranker_features", np.int64),
-        _array(one, "ranker_cuts", np.float64),
-        _array(one, "ranker_below", np.bool_),
-        alphas,
-    )
+def _base_rankers(own: dict[str, NDArray[Any] | None]) -> BaseRankers | None:
+    parts = [own.get(name) for name in _RANKERS]
+    return None if parts[-1] is None else BaseRankers(*parts)  # type: ignore[arg-type]

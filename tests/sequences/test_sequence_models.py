@@ -23,7 +23,7 @@ from spark_rank.users.ensembles import EnsembleSpec, problem_number
 from spark_rank.users.fitting import with_offset
 from spark_rank.users.prior_scores import Prior, prior_of
 from spark_rank.users.problems import Problem, problems
-from spark_rank.users.stored_models import rank_rule, stored_model
+from spark_rank.users.stored_models import StoredModels, rank_rule
 from tests.users.learned_rows import FEATURES, SCALE, USERS, WITH_PRIOR
 
 SEED, BUDGET, N_MEMBERS = 9, 7, 6
@@ -153,7 +153,7 @@ def test_a_row_of_a_user_is_a_model_like_any_other(
     if combine != "bpm" and kernel is not None:
         return  # members that are kernels have no reader in the product
     (batch,) = table.combine_chunks().to_batches()
-    model = stored_model(batch, 0, features.item_ids)
+    model = StoredModels(batch, features.item_ids)[0]
     scores = model.scores(features, problem.items[problem.test])
     ranks, true = rank_rule(batch, 0).ranks(scores), SCALE.ranks(problem.ratings[problem.test])
     assert row["rank_loss"] == pytest.approx(np.abs(ranks - true).mean())

@@ -17,7 +17,7 @@ from spark_rank.users.explaining import (
     Pulls,
 )
 from spark_rank.users.specs import LearnerSpec
-from spark_rank.users.stored_models import item_rows, stored_model
+from spark_rank.users.stored_models import StoredModels, item_rows
 from tests.users.learned_rows import FEATURES, N_ITEMS, SPECS, USERS, WITH_PRIOR, D, ident, learn
 
 
@@ -26,7 +26,7 @@ def influences(rows: pa.RecordBatch, number: int, features: ItemFeatures) -> Inf
     trained = np.array(USERS[number][1][: USERS[number][3]])
     expected = features.expected_weights(trained.astype(np.int32))
     return Influences(
-        stored_model(rows, number, features.item_ids), features, trained,
+        StoredModels(rows, features.item_ids)[number], features, trained,
         None if row["expected_norm"] is None else expected, row["status"] == "learned",
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob, learn_batches
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
-from spark_rank.users.stored_models import SCORING_COLUMNS, rank_rule, stored_model
+from spark_rank.users.stored_models import SCORING_COLUMNS, StoredModels, rank_rule
 from tests.users.learned_rows import Own, own_predictions
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -193,7 +193,7 @@ def test_a_voting_row_gives_the_ranks_of_the_learner_to_the_bit(
     (spec,) = [LearnerSpec("it", "prank", False, {"readout": "voted", "epochs": 3})]
     rows = learned_rows([spec], PRIOR[:0, :2])
     batch = pa.RecordBatch.from_pylist(rows, schema=SCORED)
-    model = stored_model(batch, 0, features.item_ids)
+    model = StoredModels(batch, features.item_ids)[0]
     X, ranks = MATRIX[:N_TRAIN], SCALE.ranks(RATINGS[:N_TRAIN])
     learner = PRank(5, readout="voted", epochs=3).fit(X, ranks)
     scores = model.scores(features, np.arange(N_ITEMS))

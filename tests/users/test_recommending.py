@@ -19,7 +19,7 @@ from spark_rank.users.recommending import (
     facts_as_bytes,
     recommend_batches,
 )
-from spark_rank.users.stored_models import stored_model
+from spark_rank.users.stored_models import StoredModels
 
 N_ITEMS, D = 40, 3
 RNG = np.random.default_rng(2)
@@ -103,7 +103,7 @@ def recommend(
 
 def naive(one: dict[str, Any], allowed: set[int], size: int, sign: float) -> list[tuple[str, Any]]:
     """Return ids and scores in order: by score, then by id as text."""
-    scores = stored_model(batch([one]), 0, IDS).scores(FEATURES, np.arange(N_ITEMS))
+    scores = StoredModels(batch([one]), IDS)[0].scores(FEATURES, np.arange(N_ITEMS))
     ids = IDS.to_pylist()
     unseen = sorted(allowed - set(one["items"]), key=lambda i: (-sign * scores[i], ids[i]))
     return [(ids[i], scores[i]) for i in unseen[:size]]

@@ -17,10 +17,10 @@ from spark_rank.features.files import ItemFeatures
 from spark_rank.features.pool import ReviewerPool, id_keys
 from spark_rank.users.specs import LearnerSpec
 from spark_rank.users.stored_models import (
+    StoredModels,
     has_ranks,
     linear_rows,
     rank_rule,
-    stored_model,
     weight_matrix,
 )
 from tests.users.learned_rows import (
@@ -45,7 +45,7 @@ def check(rows: pa.RecordBatch, features: ItemFeatures, own: Sequence[Own | None
     ):
         assert said is not None
         assert row["status"] != "failed", row["detail"]
-        model = stored_model(rows, number, features.item_ids)
+        model = StoredModels(rows, features.item_ids)[number]
         scores = model.scores(features, np.array(items))
         assert_allclose(scores[n_train:], said.scores, rtol=2e-5, atol=2e-5)
         if said.ranks is not None:
@@ -147,14 +147,14 @@ def test_scores_are_the_contracts_formula(spec: LearnerSpec) -> None:
     rows = learn(spec, WITH_PRIOR, panel={2: 1})
     items = np.arange(N_ITEMS)
     for number, row in enumerate(rows.to_pylist()):
-        model = stored_model(rows, number, WITH_PRIOR.item_ids)
+        model = StoredModels(rows, WITH_PRIOR.item_ids)[number]
         expected = [by_the_contract(row, WITH_PRIOR, item) for item in items]
         assert_allclose(model.scores(WITH_PRIOR, items), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_scores_do_not_depend_on_which_other_items_are_asked_for() -> None:
     rows = learn(LearnerSpec("it", "mprank", True))
-    model = stored_model(rows, 0, FEATURES.item_ids)
+    model = StoredModels(rows, FEATURES.item_ids)[0]
     whole = model.scores(FEATURES, np.arange(N_ITEMS))
     for items in ([5], [7, 2, 19], []):
         assert model.scores(FEATURES, np.array(items, dtype=int)).tolist() == whole[items].tolist()
