@@ -33,7 +33,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test package cluster-test history lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test package cluster-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -76,6 +76,11 @@ airflow-test: setup ## run the example DAG in a real Airflow, in an environment 
 		--disable-pip-version-check apache-airflow apache-airflow-providers-standard \
 		--constraint conf/airflow/constraints.txt || { rm -rf build/airflow; exit 1; }; }
 	@AIRFLOW_PYTHON=$(CURDIR)/build/airflow/bin/python $(PY) -m pytest -m airflow $(ARGS)
+
+connect-test: setup ## run the Python API against a server of Spark Connect on this machine
+	@test -d build/connect/grpc || $(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target build/connect -r conf/connect/requirements.txt
+	@PYTHONPATH=$(CURDIR)/build/connect $(PY) -m pytest -m connect $(ARGS)
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 

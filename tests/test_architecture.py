@@ -75,7 +75,8 @@ PUBLIC: dict[str, set[str]] = {
     "records": {"data", "facts", "features", "models", "results"},
     "session": {
         "arrow_files", "crashes", "event_logs", "files", "filesystem", "java", "jvm_death",
-        "parquet_footer", "process_identity", "progress", "session", "worker_log", "workers",
+        "parquet_footer", "process_identity", "progress", "session", "sharing", "worker_log",
+        "workers",
     },
     "config": {"", "describing", "labels", "run_ids", "schema", "sections", "values"},
     "data": {
@@ -302,3 +303,15 @@ def test_what_is_told_on_stderr_is_an_event() -> None:
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.stderr"
     }
     assert direct == OWN_STDERR
+
+
+@pytest.mark.parametrize("room", ["features", "frames", "ml", "users"])
+def test_what_the_python_api_stands_on_does_without_a_spark_context(room: str) -> None:
+    """Sessions of Spark Connect have neither; `session/sharing.py` knows both kinds."""
+    missing = {"sparkContext", "rdd", "_jvm", "_jsc", "_jdf", "_jsparkSession"}
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        used = {
+            node.attr for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Attribute)
+        }  # fmt: skip
+        assert not used & missing, path

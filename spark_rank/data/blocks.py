@@ -19,6 +19,7 @@ from spark_rank.data.packed_blocks import (
     pack_users,
 )
 from spark_rank.data.splits import goes_by_time, split_keys
+from spark_rank.session.sharing import share
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.user_buckets import bucket_column
@@ -53,9 +54,7 @@ def user_blocks(
     ).select(*[column.name for column in NAMED_COLUMNS])
     if not by_bucket:
         rows = rows.repartitionById(settings.buckets, F.coalesce("bucket", F.lit(0)))
-    job = BlockJob(
-        settings, split_keys(spark, seed), spark.sparkContext.broadcast(_item_keys(items))
-    )
+    job = BlockJob(settings, split_keys(spark, seed), share(spark, _item_keys(items)))
     arranged = by_workers(
         rows.sortWithinPartitions("user"), partial(arrange_blocks, job=job), ddl(BLOCK_COLUMNS)
     )

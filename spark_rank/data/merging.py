@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark import Broadcast
 
 from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.packing import (
@@ -26,6 +25,7 @@ from spark_rank.data.packing import (
 )
 from spark_rank.data.pieces import NO_TIME
 from spark_rank.data.shares import Shares
+from spark_rank.session.sharing import Shared
 from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
@@ -109,7 +109,7 @@ def merge_shares(
     batches: Iterator[pa.RecordBatch],
     policy: str,
     repeated: bool,
-    dictionary: Broadcast[ItemNumbers] | None = None,
+    dictionary: Shared[ItemNumbers] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the ratings that count, or (`repeated`) those that others stand for.
 
@@ -130,7 +130,7 @@ def merge_shares(
 
 
 def _merged(
-    share: Share, policy: str, repeated: bool, dictionary: Broadcast[ItemNumbers] | None
+    share: Share, policy: str, repeated: bool, dictionary: Shared[ItemNumbers] | None
 ) -> Iterator[pa.RecordBatch]:
     # users of an earlier run's dictionary need not have ratings
     if share.pieces:

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark import Broadcast
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.splits import SplitKeys, presentation
 from spark_rank.errors import ContractError
+from spark_rank.session.sharing import Shared
 from spark_rank.tables.contract import Column, arrow_schema
 
 # enough that a row per user is rare to be cut, and little memory
@@ -57,7 +57,7 @@ class BlockJob:
 
     settings: PrepareConfig
     keys: SplitKeys
-    item_keys: Broadcast[NDArray[np.int64]]
+    item_keys: Shared[NDArray[np.int64]]
 
 
 def pack_users(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -101,15 +100,15 @@ def write_files(
 
 
 def open_distributed(files: FeatureFiles) -> ItemFeatures:
-    """Map the files that Spark distributed to this node (`SparkContext.addFile`)."""
+    """Map the files that Spark distributed to this node."""
     return open_files(files, place_of_files())
 
 
 def place_of_files() -> str:
     """Return the folder of this node where Spark puts the files that it distributes."""
-    from pyspark import SparkFiles
+    from spark_rank.session.sharing import folder_of_files
 
-    return str(SparkFiles.getRootDirectory())
+    return folder_of_files()
 
 
 @lru_cache(maxsize=2)
@@ -170,17 +169,11 @@ def _publish(folder: Path, stem: str, suffix: str, save: Callable[[Path], None])
 
 
 def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFile]) -> None:
-    """Put files of a local folder onto every node that works for the session; they are moved.
+    """Put files of a local folder onto every node that works for the session; they are moved."""
+    from spark_rank.session.sharing import share_file
 
-    Spark hands whatever was added to every executor that starts later too, also to one that has
-    no use for it: the files have to stay as long as the session. Its own folder does.
-    """
-    from pyspark import SparkFiles
-
-    kept = Path(SparkFiles.getRootDirectory())
     for file in files:
-        shutil.move(folder / file.name, kept / file.name)
-        spark.sparkContext.addFile((kept / file.name).as_uri())
+        share_file(spark, folder / file.name)
 
 
 def verified(file: MappedFile, folder: Path) -> Path:

@@ -15,6 +15,7 @@ from spark_rank.config.schema import ITEM_OFFSET
 from spark_rank.features.similar import Directions
 from spark_rank.frames.recommend import best_users, recommend
 from spark_rank.ml.trained import Trained
+from spark_rank.session.sharing import share
 from spark_rank.users.best_users import BestUsersJob
 from spark_rank.users.joining import Asked
 from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
@@ -24,13 +25,6 @@ _SIMILAR = pa.schema([
     ("item_id", pa.string()), ("position", pa.int32()), ("other", pa.string()),
     ("alike", pa.float64()),
 ])  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The facts of all items as workers take them."""
-
-    value: bytes
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ def lists_of_users(
         blocks = blocks.withColumn("items", F.slice("items", 1, 0))
     spec, scale = trained.spec, trained.scale
     job = RecommendJob(trained.job.files, spec.label, count, 0, scale, *trained.limits)
-    facts = Facts(facts_as_bytes(list_facts(trained.item_facts)))
+    facts = share(trained.spark, facts_as_bytes(list_facts(trained.item_facts)))
     rows = recommend(
         blocks, trained.models, Asked(spec.label, ITEM_OFFSET), job, facts, trained.buckets
     )

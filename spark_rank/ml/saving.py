@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
+from pyspark.sql.utils import is_remote
 
 from spark_rank.errors import InputDataError
 from spark_rank.ml.runs import RUN_ID, open_run, save_run
@@ -18,12 +19,26 @@ if TYPE_CHECKING:
 _TYPES = "idTypes"
 
 
+def check_can_store(method: str) -> None:
+    """Raise `InputDataError` where the session does not reach the file systems of stores."""
+    if is_remote():
+        raise InputDataError(
+            f"{method}: a session of Spark Connect cannot reach the store's file system: use a "
+            "session without Connect, or read a run with spark_rank.Recommender"
+        )
+
+
 class ModelWriter(MLWriter):
     """Saves a model."""
 
     def __init__(self, model: PerUserRankerModel) -> None:
         super().__init__()
         self._model = model
+
+    def save(self, path: str) -> None:
+        """Save the model; with `overwrite`, in the place of what is there."""
+        check_can_store("save")
+        super().save(path)
 
     def saveImpl(self, path: str) -> None:
         """Write the run, then the metadata, without which nothing loads the model."""
@@ -40,6 +55,7 @@ class ModelReader(MLReader):
 
     def load(self, path: str) -> PerUserRankerModel:
         """Return the model that was saved at `path`."""
+        check_can_store("load")
         from spark_rank.ml.model import PerUserRankerModel
 
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
@@ -55,6 +71,7 @@ class ModelReader(MLReader):
         spark: SparkSession, store: str, run_id: str, learner: str | None
     ) -> PerUserRankerModel:
         """Return the models of a run; the ids are text."""
+        check_can_store("fromRun")
         from spark_rank.ml.model import PerUserRankerModel
 
         return PerUserRankerModel(open_run(spark, store, run_id, learner))

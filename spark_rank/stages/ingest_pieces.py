@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,6 +25,7 @@ from spark_rank.data.pieces import PIECE_COLUMNS, cut_rows
 from spark_rank.data.shares import Shares, shares_for
 from spark_rank.errors import InputDataError
 from spark_rank.session.files import FileInfo
+from spark_rank.session.sharing import Shared, share
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 
@@ -70,7 +70,7 @@ class Dictionaries(NamedTuple):
 
     users: DataFrame
     items: DataFrame
-    held: Broadcast[ItemNumbers] | None
+    held: Shared[ItemNumbers] | None
 
 
 def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Dictionaries:
@@ -82,7 +82,7 @@ def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Diction
     found = items.toArrow()
     ids = found.column("item_id").combine_chunks().cast(pa.string())
     numbers = ItemNumbers(ids, found.column("item").to_numpy().astype(np.int64))
-    return Dictionaries(users, items, items.sparkSession.sparkContext.broadcast(numbers))
+    return Dictionaries(users, items, share(items.sparkSession, numbers))
 
 
 @dataclass(frozen=True)

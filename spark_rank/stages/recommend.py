@@ -33,6 +33,7 @@ from spark_rank.reader.recorded import (
 from spark_rank.records.data import PrepareFacts
 from spark_rank.records.models import TrainFacts
 from spark_rank.records.results import RecommendFacts
+from spark_rank.session.sharing import share
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.final_run import refit_input, refitted_run
 from spark_rank.stages.models import all_models
@@ -62,7 +63,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
             "exclude"
         )
-    shared = spark.sparkContext.broadcast(facts_as_bytes(list_facts(items)))
+    shared = share(spark, facts_as_bytes(list_facts(items)))
     models, blocks, wanted = all_models(run), run.read(BLOCKS), asked_models(run, label)
 
     def listed(wave: Wave) -> DataFrame:

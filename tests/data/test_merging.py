@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark import Broadcast
 
 from spark_rank.data.duplicates import Ratings, resolve
 from spark_rank.data.merging import (
@@ -23,6 +22,7 @@ from spark_rank.data.merging import (
 )
 from spark_rank.data.pieces import PIECE_SCHEMA, cut_rows
 from spark_rank.data.shares import Shares, shares_for
+from spark_rank.session.sharing import Carried
 from spark_rank.tables.contract import arrow_schema
 
 # user, item, rating, time
@@ -60,10 +60,7 @@ def cut(
     return [row for batch in made for row in batch.to_pylist()]
 
 
-class Everywhere:
-    """Stands for a broadcast dictionary of the items."""
-
-    value = ItemNumbers(pa.array(list(NUMBER_OF)), np.array(list(NUMBER_OF.values())))
+DICTIONARY = Carried(ItemNumbers(pa.array(list(NUMBER_OF)), np.array(list(NUMBER_OF.values()))))
 
 
 def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Iterator[pa.RecordBatch]:
@@ -97,9 +94,8 @@ def merged(
     pieces: list[dict[str, Any]], policy: str, shares: Shares = ONE, *, repeated: bool = False
 ) -> list[tuple[Any, ...]]:
     ways = []
-    for held in (Everywhere(), None):
-        dictionary = cast("Broadcast[ItemNumbers] | None", held)
-        rows = stream(pieces, shares, held=held is not None)
+    for dictionary in (DICTIONARY, None):
+        rows = stream(pieces, shares, held=dictionary is not None)
         made = merge_shares(rows, policy, repeated, dictionary)
         ways.append([tuple(row.values()) for batch in made for row in batch.to_pylist()])
     assert ways[0] == ways[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +11,12 @@ import pytest
 from block_twins import Rating, short_number, spark_hash, split
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark import Broadcast
 
 from spark_rank.config import PrepareConfig
 from spark_rank.data.packed_blocks import NAMED_COLUMNS, BlockJob, arrange_blocks, pack_users
 from spark_rank.data.splits import SplitKeys
 from spark_rank.errors import ContractError
+from spark_rank.session.sharing import Carried
 from spark_rank.tables.contract import arrow_schema
 
 ITEMS = 12
@@ -34,17 +33,10 @@ CASES = [
 ]
 
 
-class Everywhere:
-    """Stands for a broadcast array."""
-
-    def __init__(self, value: np.ndarray) -> None:
-        self.value = value
-
-
 def job(settings: PrepareConfig, seed: int) -> BlockJob:
     keys = np.array([spark_hash(f"i{item}".encode()) for item in range(ITEMS)])
     start = [spark_hash(short_number(seed), name) for name in (b"split", b"fold")]
-    return BlockJob(settings, SplitKeys(*start), cast("Broadcast[Any]", Everywhere(keys)))
+    return BlockJob(settings, SplitKeys(*start), Carried(keys))
 
 
 def batches(rows: list[Rating], size: int, *, with_time: bool) -> Iterator[pa.RecordBatch]:
