@@ -37,6 +37,8 @@ class Learner:
     exact_leave_pair_out: ClassVar[bool] = False
     # whether the stability bound of Cortes, Mohri and Rastogi holds for it
     has_stability_bound: ClassVar[bool] = False
+    # whether `fit` takes `sample_weight`
+    takes_weights: ClassVar[bool] = False
     # hyper-parameters that cannot change between two calls of `partial_fit`
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -273,6 +275,16 @@ def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
     if not _all_finite(targets):
         raise InvalidDataError(f"{name} holds NaN or infinity: drop those examples first")
     return targets
+
+
+def check_weights(sample_weight: ArrayLike, n_examples: int) -> FloatArray:
+    """Return the weights as a vector, or raise `InvalidDataError`: 0 or more, not all of them 0."""
+    weights = check_targets(sample_weight, n_examples, "sample_weight")
+    if weights.min() < 0.0:
+        raise InvalidDataError("sample_weight must not be negative: 0 leaves an example out")
+    if not weights.any():
+        raise InvalidDataError("sample_weight is 0 everywhere: at least one example must count")
+    return weights
 
 
 def check_ranks(y: ArrayLike, n_examples: int, n_ranks: int) -> NDArray[np.int64]:

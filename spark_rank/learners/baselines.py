@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners.base import FloatArray, Learner, check_targets
+from spark_rank.learners.base import FloatArray, Learner, check_targets, check_weights
 from spark_rank.learners.errors import InvalidDataError
 from spark_rank.learners.parameters import Parameter
 from spark_rank.learners.ridge.many_users import shift_users
@@ -19,10 +19,17 @@ class ConstantScorer(Learner):
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ("intercept_",)
+    takes_weights = True
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> ConstantScorer:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> ConstantScorer:
         """Remember the mean of `y`."""
-        self.intercept_ = float(check_targets(y, len(np.asarray(X))).mean())
+        self.intercept_ = _mean(check_targets(y, len(np.asarray(X))), sample_weight)
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
@@ -39,11 +46,18 @@ class ItemOffsetScorer(Learner):
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ("intercept_",)
+    takes_weights = True
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> ItemOffsetScorer:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> ItemOffsetScorer:
         """Remember the mean of ``y − offset``."""
         size = len(np.asarray(X))
-        self.intercept_ = float((check_targets(y, size) - _required(offset, size)).mean())
+        self.intercept_ = _mean(check_targets(y, size) - _required(offset, size), sample_weight)
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
@@ -63,6 +77,12 @@ def _shifted(users: ManyUsers) -> ManyFitted:
         found.scores,
     )  # fmt: skip
     return found
+
+
+def _mean(targets: FloatArray, sample_weight: ArrayLike | None) -> float:
+    if sample_weight is None:
+        return float(targets.mean())
+    return float(np.average(targets, weights=check_weights(sample_weight, len(targets))))
 
 
 def _required(offset: ArrayLike | None, size: int) -> FloatArray:

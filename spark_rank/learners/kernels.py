@@ -174,8 +174,10 @@ def mean_row(X: FloatArray) -> FloatArray:
     return np.asarray(first + np.add.reduce(X - first, axis=0) / len(X))
 
 
-def scale_gamma(X: FloatArray) -> float:
+def scale_gamma(X: FloatArray, weights: FloatArray | None = None) -> float:
     """Return 1 / (sum of the variances of the columns of X): the width when none is given.
+
+    With `weights` a row counts as often as its weight says.
 
     The mean squared distance of two rows is about twice that sum, so the Gaussian of a typical
     pair is about e⁻², wherever the columns lie. Features that do not vary, or that there are none
@@ -184,10 +186,17 @@ def scale_gamma(X: FloatArray) -> float:
     if X.size == 0:
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        away = X - X[0]  # exactly 0 where a column does not vary
-        away -= np.add.reduce(away, axis=0) / len(X)
+        if weights is None:
+            total: float = len(X)
+            away = X - X[0]  # exactly 0 where a column does not vary
+            away -= np.add.reduce(away, axis=0) / total
+        else:
+            total = float(weights.sum())
+            away = X - X[int(weights.argmax())]
+            away -= weights @ away / total
+            away *= np.sqrt(weights)[:, None]
     flat = away.reshape(-1)
-    spread = float(ddot(flat, flat)) / len(X)  # half the time of X.var()
+    spread = float(ddot(flat, flat)) / total  # half the time of X.var()
     if not math.isfinite(spread):
         raise NumericFailureError("the variance of X overflowed: scale the features down")
     return 1.0 / spread if spread >= _SMALLEST else 1.0

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners.base import FloatArray, check_targets
+from spark_rank.learners.base import FloatArray, check_targets, check_weights
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
@@ -23,6 +23,7 @@ from spark_rank.learners.kernel_machine import (
     check_gram,
     check_items,
 )
+from spark_rank.learners.kernels import scale_gamma
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.ridge import online
 from spark_rank.learners.ridge.many_users import can_learn, fit_users
@@ -32,7 +33,16 @@ from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.learners.rows import ManyFitted, ManyUsers, Row
 
 _NO_COSTS: FloatArray = np.empty(0)
-_BEGUN = ("gamma_", "n_rounds_", "cost_path_", "y_min_", "y_max_", "_training", "_stream")
+_BEGUN = (
+    "gamma_",
+    "n_rounds_",
+    "cost_path_",
+    "y_min_",
+    "y_max_",
+    "_training",
+    "_stream",
+    "_weights",
+)
 
 
 class MPRank(PairRidge):
@@ -88,11 +98,13 @@ class MPRank(PairRidge):
     )
     fixed = ("kernel", "gamma", "degree", "coef0", "rbf_weight")
     exact_leave_pair_out = True
+    takes_weights = True
     has_stability_bound = True
 
     _stream: online.Stream | None
     _fitted_params: dict[str, Any]
     _fitted_ridge: float
+    _weights: FloatArray | None
 
     def __init__(
         self,
@@ -136,12 +148,45 @@ class MPRank(PairRidge):
             return 7e-6 + n_train * width * (4e-9 + 2e-11 * min(n_train, width))
         return super().cost(params, n_train, width) / 2.0
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
-        """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> MPRank:
+        """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``.
+
+        An example of weight 2 counts like two of them, one of weight 0 like none: a pair weighs
+        the product of its weights, and m is their sum. The on-line solver takes no weights.
+        """
         with self._unchanged_by_failure(), np.errstate(over="ignore", invalid="ignore"):
-            self._fit(*self._begin(X, y, offset))
+            if sample_weight is None:
+                self._fit(*self._begin(X, y, offset))
+            else:
+                features, targets, weights = self._begin_weighted(X, y, offset, sample_weight)
+                self._fit_weighted(features, targets, weights)
             self._check_solution()
         return self
+
+    def _begin_weighted(
+        self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None, sample_weight: ArrayLike
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Check everything; examples of weight 0 decide nothing, not even widths and ranges."""
+        if self.solver == "online":
+            raise InvalidParameterError("solver='online' takes no sample_weight: use 'auto'")
+        features, targets = self._begin(X, y, offset)
+        weights = check_weights(sample_weight, len(targets))
+        counted = weights > 0.0
+        if self.kernel not in ("linear", "precomputed") and self.gamma is None:
+            self.gamma_ = scale_gamma(features, weights)
+        ratings = np.asarray(y, dtype=np.float64)[counted]
+        self.y_min_, self.y_max_ = float(ratings.min()), float(ratings.max())
+        known = targets[counted]
+        self._fitted_constant = bool((known == known[0]).all())
+        self._note_fit(float(weights.sum()))
+        self._weights = weights
+        return features, targets, weights
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
         """Learn the rows of `X` one by one, after those that came before (§2.5, streaming).
@@ -226,6 +271,8 @@ class MPRank(PairRidge):
         X, y = self._learned("_training")
         if len(y) < 3:
             raise InvalidDataError("leave-pair-out needs at least three examples")
+        if self._weights is not None:
+            raise InvalidDataError("leave-pair-out is for examples that all weigh the same")
         fitted = type(self)(**self._fitted_params)
         fitted.gamma_ = self.gamma_
         return fitted._leave_pair_out(X, y, self._fitted_ridge)
@@ -303,10 +350,10 @@ class MPRank(PairRidge):
         self._fitted_constant = (
             lowest == highest if offset is None else bool((targets == targets[0]).all())
         )
-        self._training = (features, targets)
+        self._training, self._weights = (features, targets), None
         self._note_fit(len(ratings))
         return self._training
 
-    def _note_fit(self, m: int) -> None:
+    def _note_fit(self, m: float) -> None:
         """Remember what the solution was found with, whatever is set afterwards."""
         self._fitted_params, self._fitted_ridge = self.get_params(), self._ridge(m)

@@ -18,6 +18,7 @@ from spark_rank.learners.ridge.systems import (
     solve_by_axes,
     solve_centred,
     solve_ridge,
+    solve_weighted,
 )
 
 _SAFE_RIDGE = 1e-13  # share of m times the trace: rounding moves no score by a hundredth
@@ -49,6 +50,45 @@ class PairRidge(KernelMachine):
         else:
             self._fit_dual(features, targets)
 
+    def _fit_weighted(self, X: FloatArray, y: FloatArray, weights: FloatArray) -> None:
+        """Fit examples that count as often as their weights say."""
+        self._residuals = None
+        ridge = self._ridge(float(weights.sum()))
+        if self._fitted_constant:
+            counts = y[weights > 0.0]
+            self._accept_constant(X, float(counts[0]))
+        elif self._is_primal(*X.shape):
+            self._fit_weighted_primal(X, y, weights, ridge)
+        else:
+            self._fit_weighted_dual(X, y, weights, ridge)
+
+    def _fit_weighted_primal(
+        self, X: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
+    ) -> None:
+        total, roots = weights.sum(), np.sqrt(weights)
+        x_mean, y_mean = weights @ X / total, weights @ y / total
+        centred, targets = (X - x_mean) * roots[:, None], (y - y_mean) * roots
+        scatter = centred.T @ centred
+        if is_faint(ridge, float(scatter.trace())):
+            coef = solve_by_axes(centred, targets, ridge)[0]
+        else:
+            coef = solve_ridge(scatter, centred.T @ targets, ridge)
+        residuals = centred @ coef - targets
+        self.coef_, self.dual_coef_, self.support_ = coef, None, None
+        self.intercept_ = float(y_mean - x_mean @ coef)
+        self.objective_ = float(coef @ coef) + float(residuals @ residuals) / ridge
+
+    def _fit_weighted_dual(
+        self, X: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
+    ) -> None:
+        mean = float(weights @ y / weights.sum())
+        origin = None if self.kernel == "precomputed" else self._near_origin(X)[1]
+        gram = X.copy() if self.kernel == "precomputed" else self._gram(X)
+        alpha, constant = solve_weighted(gram, y - mean, weights, ridge)
+        check_digits(alpha, self._greatest(X), y - mean)
+        self._accept_dual(X, alpha, mean + constant, origin)
+        self.objective_ = float(alpha @ (y - mean))
+
     def _leave_pair_out(self, X: FloatArray, y: FloatArray, ridge: float) -> float:
         primal = self._is_primal(*X.shape)
         matrix = X if primal else self._gram(X)
@@ -79,7 +119,7 @@ class PairRidge(KernelMachine):
             return False
         return d > 0 and (self.solver == "primal" or d < m)
 
-    def _ridge(self, m: int) -> float:
+    def _ridge(self, m: float) -> float:
         """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m; and growth."""
         ridge = ridge_of(self.C, self.ridge, self.growth, m)
         if not 0.0 < ridge < math.inf:

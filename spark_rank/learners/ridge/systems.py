@@ -115,6 +115,26 @@ def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatA
     return solutions[:, 0] - shift * solutions[:, 1], shift
 
 
+def solve_weighted(
+    gram: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
+) -> tuple[FloatArray, float]:
+    """Return α and b with ``(gram + ridge·D⁻¹) α = y − b·1`` and ``Σ α = 0``, D of the weights.
+
+    An α is 0 where the weight is. Only the upper triangle of `gram` is read, and it is
+    overwritten. O(m³).
+    """
+    roots = np.sqrt(weights)
+    if is_faint(ridge, gram.trace()):
+        gram += gram.trace() / len(y) ** 2  # nothing to an α that sums to 0
+    gram *= roots
+    gram *= roots[:, None]
+    right = np.asfortranarray(np.column_stack([roots * y, roots]))
+    solutions = solve_ridge(gram, right, ridge)
+    free, ones = roots @ solutions
+    shift = float(free / ones)
+    return roots * (solutions[:, 0] - shift * solutions[:, 1]), shift
+
+
 def _check_finite(matrix: FloatArray) -> None:
     # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
     if not math.isfinite(matrix.trace()):
