@@ -99,7 +99,7 @@ PUBLIC: dict[str, set[str]] = {
     "frames": {
         "block_counts", "blocks", "buckets", "distributions", "evaluate", "experiment_units",
         "ids", "isolation", "item_features", "majority_counts", "pair_metrics", "predict",
-        "predictions", "rank", "recommend", "train", "tuning",
+        "predictions", "rank", "recommend", "train", "tuning", "weights",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",

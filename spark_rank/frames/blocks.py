@@ -24,6 +24,7 @@ from spark_rank.data.pieces import NO_TIME
 from spark_rank.data.quality import with_reason
 from spark_rank.errors import InputDataError
 from spark_rank.frames.ids import column_of, id_text
+from spark_rank.frames.weights import WEIGHT
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.wording import count_of
@@ -36,9 +37,17 @@ _RATINGS_A_TASK = 1_000_000
 
 
 def rating_rows(
-    frame: DataFrame, user: str, item: str, rating: str, timestamp: str | None = None
+    frame: DataFrame,
+    user: str,
+    item: str,
+    rating: str,
+    timestamp: str | None = None,
+    weight: str | None = None,
 ) -> DataFrame:
-    """Return ``user_id, item_id, rating, timestamp`` from columns of these names; ids as text."""
+    """Return ``user_id, item_id, rating, timestamp`` from columns of these names; ids as text.
+
+    With a `weight`, that of the rating too.
+    """
     if timestamp is None:
         time = F.lit(None).cast("bigint")
     else:
@@ -46,11 +55,13 @@ def rating_rows(
         if not isinstance(frame.schema[timestamp].dataType, TimestampType):
             time = time.try_cast("double")
         time = time.try_cast("bigint")
+    weights = [] if weight is None else [column_of(frame, weight).try_cast("double")]
     return frame.select(
         id_text(frame, user).alias("user_id"),
         id_text(frame, item).alias("item_id"),
         column_of(frame, rating).try_cast("double").alias("rating"),
         time.alias("timestamp"),
+        *(column.alias(WEIGHT) for column in weights),
     )
 
 

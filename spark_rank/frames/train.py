@@ -9,12 +9,17 @@ from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import MODELS
 from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.problems import WEIGHTS
 
 # what is read of a block
 BLOCK_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 
 
 def train(blocks: DataFrame, job: LearnJob) -> DataFrame:
-    """Return the rows of the table `models`, learned from the training parts of `blocks`."""
+    """Return the rows of the table `models`, learned from the training parts of `blocks`.
+
+    With a column `weights` (`spark_rank.frames.weights`) ratings count as much as these say.
+    """
     learn = isolated_when_retried(learn_batches, job)
-    return by_workers(blocks.select(*BLOCK_COLUMNS), learn, ddl(MODELS.columns))
+    weights = [WEIGHTS] if WEIGHTS in blocks.columns else []
+    return by_workers(blocks.select(*BLOCK_COLUMNS, *weights), learn, ddl(MODELS.columns))

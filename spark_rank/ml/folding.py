@@ -11,6 +11,7 @@ from spark_rank.data.blocks import user_blocks
 from spark_rank.errors import InputDataError
 from spark_rank.frames.blocks import check_ratings, number_ratings, user_numbers
 from spark_rank.frames.train import train
+from spark_rank.frames.weights import WEIGHT, check_weights, with_weights
 from spark_rank.ml.caches import Caches
 from spark_rank.ml.trained import Trained
 from spark_rank.session.crashes import isolating_on_crash
@@ -40,10 +41,15 @@ def _folded(trained: Trained, given: DataFrame, caches: Caches) -> Trained:
     blocks = caches.keep(user_blocks(ratings, users, trained.items, prepared, settings.seed))
     if blocks.isEmpty():
         raise InputDataError("foldIn: none of the items was there in fit: they have no features")
+    learned_from = blocks
+    if WEIGHT in rows.columns:
+        check_weights(rows)
+        learned_from = caches.keep(with_weights(blocks, rows, users, trained.items))
+        learned_from.count()
     caches.drop(rows)
 
     def learned(care: bool) -> DataFrame:
-        models = caches.keep(train(blocks, replace(trained.job, isolated=care)))
+        models = caches.keep(train(learned_from, replace(trained.job, isolated=care)))
         models.count()
         return models
 

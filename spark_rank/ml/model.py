@@ -101,7 +101,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
         Item features stay as they are; a user who was there is replaced.
         """
-        folded = fold_in(self.trained, self._ratings(dataset))
+        folded = fold_in(self.trained, self._ratings(dataset, weighted=True))
         return self._copyValues(PerUserRankerModel(folded, *self.id_types))
 
     def evaluate(self, dataset: DataFrame) -> DataFrame:
@@ -157,8 +157,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
     def _names(self) -> Names:
         return Names(self.getUserCol(), self.getItemCol(), *self.id_types)
 
-    def _ratings(self, dataset: DataFrame) -> DataFrame:
-        time = self.getOrDefault("timestampCol") if self.isDefined("timestampCol") else None
-        rating = self.getOrDefault("ratingCol")
+    def _ratings(self, dataset: DataFrame, *, weighted: bool = False) -> DataFrame:
+        rating, time = self.getOrDefault("ratingCol"), self.optional_column("timestampCol")
         there = time if time in dataset.columns else None
-        return rating_rows(dataset, self.getUserCol(), self.getItemCol(), rating, there)
+        weight = self.optional_column("weightCol") if weighted else None
+        return rating_rows(dataset, self.getUserCol(), self.getItemCol(), rating, there, weight)

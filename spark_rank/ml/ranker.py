@@ -43,7 +43,7 @@ class PerUserRanker(
             raise InputDataError("fit: the DataFrame is a stream: write it to a table first")
         config = self.config()
         user, item = self.getUserCol(), self.getItemCol()
-        time = self.getOrDefault("timestampCol") if self.isDefined("timestampCol") else None
-        rows = rating_rows(dataset, user, item, self.getOrDefault("ratingCol"), time)
+        time, weight = map(self.optional_column, ("timestampCol", "weightCol"))
+        rows = rating_rows(dataset, user, item, self.getOrDefault("ratingCol"), time, weight)
         types = [id_type(dataset, name) for name in (user, item)]
         return self._copyValues(PerUserRankerModel(train_on(rows, config), *types))

@@ -120,6 +120,11 @@ class TrainingParams(RankerParams):
         "column of times, as timestamps or seconds since 1970: which of a user's ratings of one "
         "item is the latest; not set: the highest counts",
     )
+    weightCol = column(
+        "weightCol",
+        "column of weights above 0: how often a rating counts when its user's model is learned; "
+        "for learners that take weights, such as mprank; not set: all count alike",
+    )
     seed = setting("seed", "seed")
     learner = setting("learner", "train.learners.learner")
     learnerName = setting("learnerName", "train.learners.name")
@@ -155,6 +160,10 @@ class TrainingParams(RankerParams):
     topN = setting("topN", "evaluate.top_n")
     relevantFrom = setting("relevantFrom", "evaluate.relevant_from")
     epsilon = setting("epsilon", "evaluate.epsilon")
+
+    def optional_column(self, name: str) -> str | None:
+        """Return the column that a parameter names; None where it is not set."""
+        return str(self.getOrDefault(name)) if self.isDefined(name) else None
 
     def config(self) -> Config:
         """Return the configuration that the parameters ask for, or raise `ConfigError`."""

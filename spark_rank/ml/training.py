@@ -13,7 +13,7 @@ from spark_rank.config import Config
 from spark_rank.config.schema import ITEM_OFFSET
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.rating_scale import find_scale, known_scale
-from spark_rank.errors import InputDataError, TooManyFailuresError
+from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
 from spark_rank.features.files import FeatureFiles, distribute_local
 from spark_rank.features.given import read_vectors
 from spark_rank.frames.blocks import (
@@ -24,6 +24,8 @@ from spark_rank.frames.blocks import (
 )
 from spark_rank.frames.item_features import FeatureArrays, feature_tables, given_features
 from spark_rank.frames.train import train
+from spark_rank.frames.weights import WEIGHT, check_weights, with_weights
+from spark_rank.learners import learner_class
 from spark_rank.ml.caches import Caches
 from spark_rank.ml.trained import Trained
 from spark_rank.session.crashes import isolating_on_crash
@@ -52,6 +54,10 @@ def train_on(rows: DataFrame, config: Config) -> Trained:
 def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     rows = caches.keep(given)
     count = check_ratings(rows, config.input)
+    weighted = WEIGHT in rows.columns
+    if weighted:
+        check_takes_weights(config)
+        check_weights(rows)
     users = caches.keep(user_numbers(rows, count))
     items = caches.keep(item_numbers(rows, count))
     ratings = number_ratings(rows, users, items, count, config.input.duplicates)
@@ -61,6 +67,10 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     rated = rows if as_given else blocks.select(F.explode("ratings").alias("rating"))
     stored = rated.select(F.col("rating").cast("float").alias("rating"))
     levels, found = find_scale(stored, config.input.cuts, known_scale(config.input))
+    learned_from = blocks
+    if weighted:
+        learned_from = caches.keep(with_weights(blocks, rows, users, items))
+        learned_from.count()
     users_left = blocks.count()
     caches.drop(rows)  # from here on nothing reads the input again
     if users_left == 0:
@@ -75,7 +85,9 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     files = _distributed(blocks, made)
     job = job_on(files, config.train, specs_of(config.train), panel, scale)
     job = replace(job, specs=tuple(_decided(config, blocks, items, job)))
-    models = _learned(blocks, job, caches)
+    models = _learned(learned_from, job, caches)
+    if weighted:
+        caches.drop(learned_from)
     status = status_counts(models)
     _check_failures(models, status, config)
     return Trained(
@@ -83,6 +95,21 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
         feature_tables(blocks.sparkSession, made),
         made.facts(files), levels, found, status,
     )  # fmt: skip
+
+
+def check_takes_weights(config: Config) -> None:
+    """Raise `ConfigError` if a learner takes no weights, or searches a grid."""
+    for entry in config.train.learners:
+        if not learner_class(entry.learner).takes_weights:
+            raise ConfigError(
+                f"fit: the learner {entry.learner!r} takes no weights: leave weightCol out, or use "
+                "mprank"
+            )
+        if entry.grid:
+            raise ConfigError(
+                "fit: a grid is not searched where ratings have weights: set learnerParams instead "
+                "of learnerGrid"
+            )
 
 
 def _features(config: Config, blocks: DataFrame, items: DataFrame, middle: float) -> FeatureArrays:

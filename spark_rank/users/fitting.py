@@ -24,16 +24,18 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sample:
-    """A user's training part: features, ratings, and what was known before."""
+    """A user's training part: features, ratings, what was known before, and weights if given."""
 
     X: Matrix
     ratings: Vector
     offset: Vector | None
+    weights: Vector | None = None
 
     def part(self, rows: Ranks | slice) -> Sample:
         """Return some of the rows."""
         offset = None if self.offset is None else self.offset[rows]
-        return Sample(self.X[rows], self.ratings[rows], offset)
+        weights = None if self.weights is None else self.weights[rows]
+        return Sample(self.X[rows], self.ratings[rows], offset, weights)
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits
     """
     scale, most = limits.scale, limits.max_kernel_ratings
     learner: Any = spec.make(scale, params)
+    if sample.weights is not None and not learner.takes_weights:
+        raise LearnerError(f"{spec.learner} takes no weights")
     too_many = is_cut_short(learner, len(sample.ratings), most)
     if learner.of_ranks:
         if scale is None:
@@ -178,7 +182,13 @@ def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits
         return Ranker(learner.fit(with_offset(used.X, used.offset), scale.ranks(used.ratings)))
     if too_many:
         return _fit_on_landmarks(learner, sample, min(limits.landmarks, most))
-    return Scorer(learner.fit(sample.X, sample.ratings, offset=sample.offset))
+    return Scorer(_fitted(learner, sample.X, sample))
+
+
+def _fitted(learner: Any, X: Matrix, sample: Sample) -> Any:
+    """Return the learner of scores after learning; one without weights need not know of them."""
+    weights = {} if sample.weights is None else {"sample_weight": sample.weights}
+    return learner.fit(X, sample.ratings, offset=sample.offset, **weights)
 
 
 def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> bool:
@@ -195,7 +205,7 @@ def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) 
     root = landmark_root(kernel, landmarks, balanced="linear" in kernel.name)
     linear: Any = type(learner)(**{**learner.get_params(), "kernel": "linear"})
     features = landmark_products(kernel, X, landmarks, root)
-    linear.fit(features, sample.ratings, offset=sample.offset)
+    _fitted(linear, features, sample)
     return LandmarkScorer(linear, kernel, landmarks, positions, root)
 
 

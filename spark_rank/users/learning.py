@@ -258,7 +258,9 @@ def _fit(
 ) -> tuple[str, Fitted]:
     """Return the hyper-parameters, chosen if they are this user's own, and the fitted learner."""
     if obstacle is not None:
-        fallback = ItemOffsetScorer().fit(sample.X, sample.ratings, offset=sample.offset)
+        fallback = ItemOffsetScorer().fit(
+            sample.X, sample.ratings, offset=sample.offset, sample_weight=sample.weights
+        )
         return spec.hyperparameters(limits.scale), Scorer(fallback)
     chosen = best_candidate(spec, sample, limits) if spec.chosen_per_user else None
     return spec.hyperparameters(limits.scale, chosen), fit_one(spec, chosen, sample, limits)

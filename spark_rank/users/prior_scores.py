@@ -31,7 +31,8 @@ class Prior:
         """Return the training part of the problem, with the offset there."""
         train = problem.train
         offset = None if self.offset is None else self.offset[train]
-        return Sample(problem.X[train], problem.ratings[train], offset)
+        weights = None if problem.weights is None else problem.weights[train]
+        return Sample(problem.X[train], problem.ratings[train], offset, weights)
 
     def held_out(self, problem: Problem) -> tuple[NDArray[np.float64], Vector | None]:
         """Return the features of the held-out items, and the offset there."""

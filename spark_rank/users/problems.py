@@ -15,6 +15,9 @@ from spark_rank.features.files import ItemFeatures
 from spark_rank.features.gathering import gatherable, gathered_rows
 from spark_rank.users.batches import ragged
 
+# the column of blocks that says how much each rating counts, where there is one
+WEIGHTS = "weights"
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -37,6 +40,7 @@ class Problem:
     expected: NDArray[np.float64] | None
     excluded_feature: int | None
     reviewers: NDArray[np.int32] | None = None
+    weights: NDArray[np.float64] | None = None
 
     @property
     def train(self) -> slice:
@@ -59,6 +63,7 @@ class Users:
     n_train: NDArray[np.int64]
     items: NDArray[np.int32]
     ratings: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Users:
@@ -71,6 +76,7 @@ class Users:
             batch.column("n_train").to_numpy().astype(np.int64),
             items,
             ragged(batch.column("ratings"))[0].astype(np.float64),
+            ragged(batch.column(WEIGHTS))[0] if WEIGHTS in batch.schema.names else None,
         )
 
     def one_by_one(self) -> Iterator[Users]:
@@ -81,6 +87,7 @@ class Users:
                 self.users[row : row + 1], self.user_ids[row : row + 1],
                 self.ends[row : row + 2] - self.ends[row], self.n_train[row : row + 1],
                 self.items[own], self.ratings[own],
+                None if self.weights is None else self.weights[own],
             )  # fmt: skip
 
 
@@ -121,6 +128,7 @@ class ProblemGroup:
                 int(blocks.n_train[user]), X, self.offset[own], self.full_offset[own],
                 None if self.expected is None else self.expected[user],
                 excluded[user], self.reviewers,
+                None if blocks.weights is None else blocks.weights[own],
             )  # fmt: skip
 
 

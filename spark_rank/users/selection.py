@@ -29,6 +29,8 @@ def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vecto
     the rank loss, of learners of an order the misranking. None where the ratings cannot tell: too
     few, all equal, or, for an order, equal in every fold.
     """
+    if sample.weights is not None:
+        raise LearnerError("a grid is not searched where ratings have weights: name one point")
     size = len(sample.ratings)
     if size < MIN_RATINGS or sample.ratings.min() == sample.ratings.max():
         return None

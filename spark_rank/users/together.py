@@ -41,9 +41,9 @@ def learn_together(
     Whom it has not learned has to be learned alone.
     """
     learner = spec.make(limits.scale)
-    if spec.chosen_per_user or learner.of_ranks:
-        return None
     blocks = group.blocks
+    if spec.chosen_per_user or learner.of_ranks or blocks.weights is not None:
+        return None
     # a baseline knows the item alone, whatever is expected of the user
     known = group.offset if spec.is_baseline else group.full_offset
     users = ManyUsers(
