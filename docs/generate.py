@@ -23,7 +23,13 @@ from spark_rank.data.formats import FORMATS
 from spark_rank.experiments import EXPERIMENTS
 from spark_rank.learners import BASELINES, REGISTRY, Learner
 from spark_rank.tables.contract import VERSION_COLUMN, Contract
-from spark_rank.tables.contracts import ENSEMBLE_MODELS, FINAL_TABLES, METRIC_COLUMNS, MODELS, TABLES
+from spark_rank.tables.contracts import (
+    ENSEMBLE_MODELS,
+    FINAL_TABLES,
+    METRIC_COLUMNS,
+    MODELS,
+    TABLES,
+)
 from spark_rank.users.measuring import HIGHER_IS_BETTER
 
 FOLDER = Path(__file__).parent / "reference"
@@ -214,8 +220,8 @@ def tables() -> str:
         ),
     ]
     for name, contract in TABLES.items():
-        lines += ["", f"## {name}", "", f"{_sentence(contract.doc)} Version {contract.version}.", ""]
-        lines += _columns(contract)
+        about = f"{_sentence(contract.doc)} Version {contract.version}."
+        lines += ["", f"## {name}", "", about, "", *_columns(contract)]
     return _page("Tables", lines)
 
 

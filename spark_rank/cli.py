@@ -255,7 +255,9 @@ def _add_explain(commands: Any, words: Sequence[str]) -> None:
     )
     explain.add_argument("--user", required=True, metavar="ID", help="id as in the input")
     explain.add_argument("--item", metavar="ID", help="one item, rated or not (default: all)")
-    explain.add_argument("--learner", metavar="NAME", help="label of a learner (default: recommend.learner)")
+    explain.add_argument(
+        "--learner", metavar="NAME", help="label of a learner (default: recommend.learner)"
+    )
     explain.add_argument(
         "--all",
         action="store_true",
@@ -278,9 +280,10 @@ def _add_one_user(recommend: argparse.ArgumentParser) -> None:
         "--user", metavar="ID", help="make no lists; print the list that this user has in the run"
     )
     recommend.add_argument(
-        "--count", type=int, metavar="N", help="with --user: number of items (default: all of them)"
+        "--count", type=int, metavar="N", help="with --user: number of items (default: all)"
     )
-    recommend.add_argument("--format", choices=("text", "json"), default="text", help="with --user: form of the list"
+    recommend.add_argument(
+        "--format", choices=("text", "json"), default="text", help="with --user: form of the list"
     )
 
 
@@ -289,8 +292,8 @@ def _add_reproduce(commands: Any, words: Sequence[str]) -> None:
         "reproduce",
         help="run the papers' experiments that the data at hand allows, and write one report",
         description="Run the papers' experiments one after another, each as a run of its own, and "
-        "write <store>/reproduce/report.html. A finished experiment is not run again. An experiment "
-        "whose data set is missing is skipped, and the report says so.",
+        "write <store>/reproduce/report.html. A finished experiment is not run again. One whose "
+        "data set is missing is skipped, and the report says so.",
         **_epilog(("experiment",), words),
     )
     reproduce.add_argument(

@@ -29,7 +29,9 @@ def add_runs(commands: Any, add_config: Callable[[argparse.ArgumentParser], None
         described = f"{doc[0].upper()}{doc[1:]}."
         parsers[name] = actions.add_parser(name, help=doc, description=described)
     for name in ("show", "promote"):
-        parsers[name].add_argument("run", nargs="?", metavar="RUN", help="id of the run (default: run_id)")
+        parsers[name].add_argument(
+            "run", nargs="?", metavar="RUN", help="id of the run (default: run_id)"
+        )
     parsers["diff"].add_argument("run", metavar="RUN", help="a run's id")
     parsers["diff"].add_argument("other", metavar="OTHER", help="another run's id")
     parsers["verify"].add_argument("--run", metavar="RUN", help="id of the run (default: run_id)")
