@@ -38,7 +38,7 @@ endif
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
-		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 setup: $(STAMP) ## make .venv, install the locked packages, see that there is a Java runtime
 	@$(PY) -m spark_rank java --check || { \

@@ -371,8 +371,8 @@ def exit_codes() -> str:
 
 
 def _page(title: str, lines: Sequence[str]) -> str:
-    head = ["<!-- Made by docs/generate.py: run `make docs-reference` to change it. -->", ""]
-    return "\n".join([*head, f"# {title}", "", *lines]) + "\n"
+    note = "<!-- Made by docs/generate.py: change the code, then run `make docs-reference`. -->"
+    return "\n".join([f"# {title}", "", note, "", *lines]) + "\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

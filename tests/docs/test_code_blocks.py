@@ -21,6 +21,8 @@ from pyspark.sql import functions as F
 from spark_rank import cli
 from spark_rank.config import load_config
 from spark_rank.ml import PerUserRankerModel
+from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
 
 ROOT = Path(__file__).parents[2]
@@ -168,16 +170,35 @@ def run_python(block: Block, place: Path, names: dict[str, Any]) -> None:
     exec(compile(code, block.label, "exec"), names)
 
 
-@pytest.fixture(scope="module")
-def names(spark: SparkSession, place: Path) -> dict[str, Any]:
-    """Return what the blocks of a page take for granted: among it, the model of the README."""
+def first_python(place: Path) -> tuple[dict[str, Any], str]:
+    """Run the README's Python; return its names, and what it prints."""
     (first,) = (block for block in blocks_of(ROOT / "README.md") if block.language == "python")
     names: dict[str, Any] = {"__name__": "page"}
     with redirect_stdout(StringIO()) as shown:
         run_python(first, place, names)
+    return names, shown.getvalue()
+
+
+def lines(text: str) -> str:
+    """Return what is written, without empty lines."""
+    return "\n".join(line for line in text.splitlines() if line)
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_lines_print(spark: SparkSession, tmp_path: Path) -> None:
+    config = load_config(ROOT / "conf/default.yaml", [f"store={tmp_path / 'store'}"])
+    run_stages([STAGES["synthesize"]], config, spark, Run(spark, config.store, config.run_id))
+    _, shown = first_python(tmp_path)
+    assert lines(shown) in lines((ROOT / "README.md").read_text())
+
+
+@pytest.fixture(scope="module")
+def names(spark: SparkSession, place: Path) -> dict[str, Any]:
+    """Return what the blocks of a page take for granted: among it, the model of the README."""
+    names, shown = first_python(place)
     ratings = names["ratings"].drop("schema_version")
     return {
-        **names, "shown": shown.getvalue(), "PerUserRankerModel": PerUserRankerModel,
+        **names, "shown": shown, "PerUserRankerModel": PerUserRankerModel,
         "held_out": ratings.limit(40), "items": ratings.select("item").limit(2),
         "new_ratings": ratings.limit(9).withColumn("user", F.lit("new")),
         "store": str(place / "store"), "run_id": "default",
