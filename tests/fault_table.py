@@ -1,8 +1,8 @@
 """The table of faults and outcomes: from the tests' markers, with what really happened.
 
-A test that breaks something carries ``@pytest.mark.fault(what, outcome)``. The README's table is
-these markers (``python -m tests.fault_table`` prints it); a run of ``-m fault`` prints them with
-what became of every test.
+A test that breaks something carries ``@pytest.mark.fault(what, outcome)``. The table of
+docs/design/faults.md is these markers (``python -m tests.fault_table`` prints it); a run of
+``-m fault`` prints them with what became of every test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _faults_of(source: str) -> Iterator[Fault]:
 
 
 def as_table(faults: list[Fault]) -> str:
-    """Return the README's table."""
+    """Return the table of docs/design/faults.md."""
     return "\n".join([HEAD, *[f"| {what} | {outcome} |" for what, outcome in faults]])
 
 

@@ -33,7 +33,7 @@ def build_wheel(folder: Path) -> Path:
         copy = Path(temporary)
         shutil.copytree(ROOT / "spark_rank", copy / "spark_rank",
                         ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
-        for name in ("pyproject.toml", "README.md"):
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, copy)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps",
                    "--no-build-isolation", "--disable-pip-version-check",

@@ -13,13 +13,15 @@ def add_plan(commands: Any, add_config: Callable[[argparse.ArgumentParser], None
     """Add the command; `add_config` adds what all commands take."""
     plan = commands.add_parser(
         "plan",
-        help="reckon time, memory and settings of the pipeline before it runs",
-        description="Reckon how long each stage will take, what memory it needs, and which "
-        "settings follow: from the run's counts, else from the generated data set's sizes or the "
-        "bytes of the input, and from measured rates, of this store's own runs where there are "
-        "some.",
+        help="estimate time, memory and settings of the pipeline before it runs",
+        description="Estimate how long each stage takes, how much memory it needs, and which "
+        "settings follow. Sizes come from the run's own counts, else from the generated data set "
+        "or the bytes of the input. Rates come from this store's runs where there are some, else "
+        "from measured defaults.",
     )
-    plan.add_argument("--cores", type=_count, metavar="N", help="cores in all; else the settings'")
+    plan.add_argument(
+        "--cores", type=_count, metavar="N", help="number of cores (default: as the settings say)"
+    )
     for name in ("ratings", "users", "items"):
         plan.add_argument(f"--{name}", type=_count, metavar="N", help=f"as if there were N {name}")
     plan.add_argument("--format", choices=("text", "json"), default="text")

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 _WHAT = {
-    "list": "name all runs of the store, the latest first",
-    "show": "show a run's stages: when, how long, how many rows",
-    "diff": "show what was set differently in two runs, and their metrics side by side",
+    "list": "list all runs of the store, the latest first",
+    "show": "show the stages of a run, with their times and rows",
+    "diff": "compare two runs: settings that differ, and metrics side by side",
     "verify": "read every file of a run and compare sizes, checksums and row counts with its "
     "manifest; exit code 3 if anything is wrong",
-    "prune": "delete old runs, but none that is promoted, goes on, or was used to make one that "
-    "stays",
-    "promote": "name a complete run in <store>/latest.json, for consumers",
+    "prune": "delete old runs, except those that are promoted, still at work, or needed by a run "
+    "that stays",
+    "promote": "make a complete run the one that <store>/latest.json names",
 }
 
 
@@ -29,10 +29,12 @@ def add_runs(commands: Any, add_config: Callable[[argparse.ArgumentParser], None
         described = f"{doc[0].upper()}{doc[1:]}."
         parsers[name] = actions.add_parser(name, help=doc, description=described)
     for name in ("show", "promote"):
-        parsers[name].add_argument("run", nargs="?", metavar="RUN", help="its id; else run_id")
+        parsers[name].add_argument(
+            "run", nargs="?", metavar="RUN", help="id of the run (default: run_id)"
+        )
     parsers["diff"].add_argument("run", metavar="RUN", help="a run's id")
     parsers["diff"].add_argument("other", metavar="OTHER", help="another run's id")
-    parsers["verify"].add_argument("--run", metavar="RUN", help="its id; else run_id")
+    parsers["verify"].add_argument("--run", metavar="RUN", help="id of the run (default: run_id)")
     _add_prune(parsers["prune"])
     for name, parser in parsers.items():
         if name != "promote":
@@ -46,7 +48,7 @@ def _add_prune(parser: argparse.ArgumentParser) -> None:
         "--older-than", type=_days, metavar="DAYS", help="delete only runs that began before that"
     )
     parser.add_argument(
-        "--yes", action="store_true", help="delete; without it only say what would be deleted"
+        "--yes", action="store_true", help="delete; without it, only print what would be deleted"
     )
 
 

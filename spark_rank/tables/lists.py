@@ -55,7 +55,7 @@ RECOMMENDATIONS = Contract(
         Column("position", "int", "place in the list, from 1"),
         Column("item_id", "string", "id as in the input"),
         Column("title", "string", "title; null where unknown"),
-        Column("score", "double", "the model's score, as README computes it from `models`"),
+        Column("score", "double", "the score; docs/guide/read-tables.md computes it"),
         Column("predicted_rank", "int", "level of the rating scale; null where there is none"),
         Column(
             "predicted_rating",

@@ -12,7 +12,7 @@ MODELS = Contract(
     5,
     "one row per user and learner: score(i) = intercept + offset_weight·offset(i) + weights·x(i) + "
     "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, each where it "
-    "is there; README has the lines that compute it",
+    "is there; docs/guide/read-tables.md has the lines that compute it",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),

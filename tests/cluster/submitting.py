@@ -1,4 +1,4 @@
-"""spark-submit as the README tells it: from a packed environment, outside of the checkout."""
+"""spark-submit as docs/guide/cluster.md tells it: from a packed environment."""
 
 from __future__ import annotations
 

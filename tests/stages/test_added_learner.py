@@ -25,7 +25,7 @@ from tests.predicted import predicted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/design/add-a-learner.md").read_text()
-README = (ROOT / "README.md").read_text()
+READ_TABLES = (ROOT / "docs/guide/read-tables.md").read_text()
 NAME = "toy_rank:CovarianceScorer"
 LEARNERS = f"[{{name: toy, learner: '{NAME}', grid: {{shrinkage: [1000, 1]}}}}]"
 
@@ -90,8 +90,8 @@ def test_its_rows_are_what_the_class_learns(toy: Any, run: tuple[Config, Run]) -
     np.testing.assert_allclose(said[model["user_id"], "toy"].scores, scores, rtol=1e-4)
 
 
-def test_the_readme_scores_its_rows(run: tuple[Config, Run]) -> None:
-    (code,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", README, re.DOTALL)
+def test_the_page_about_tables_scores_its_rows(run: tuple[Config, Run]) -> None:
+    (code,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", READ_TABLES, re.DOTALL)
     _, found = run
     items = table(found, "item_features")
     names: dict[str, Any] = {

@@ -36,7 +36,7 @@ from tests.predicted import predicted
 
 MakeConfig = Callable[..., Config]
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs/guide/read-tables.md").read_text()
 LEARNERS = (
     "train.learners=[{name: mprank_linear, params: {C: 0.3}}, "
     "{name: rbf, params: {C: 10, kernel: rbf, gamma: 0.02}}]"
@@ -223,8 +223,8 @@ def test_the_features_of_a_model_are_its_reviewers_ratings(reference: Run) -> No
     assert_allclose(scores, learner.decision_function(X[n:], offset=offset[n:]), rtol=1e-4)
 
 
-def test_the_lines_of_the_readme_score_with_reviewers(reference: Run) -> None:
-    (query,) = [part for part in re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+def test_the_lines_of_the_page_score_with_reviewers(reference: Run) -> None:
+    (query,) = [part for part in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
                 if "reviewer_ratings" in part]  # fmt: skip
     query = re.sub(r"'(\w+)/\*", lambda m: f"'{folder_of(reference, m[1])}/*", query)
     scores = {(user, item): score for user, item, score in duckdb.sql(query).fetchall()}

@@ -158,7 +158,7 @@ def test_metrics_are_those_of_a_model_learned_on_plain_arrays(finished: Run) -> 
 
 
 def test_duckdb_alone_reproduces_a_score(finished: Run) -> None:
-    """What the README promises: weights, features and offset are all a consumer needs."""
+    """Weights, features and offset are all that docs/guide/read-tables.md asks for."""
     query = f"""
         with m as (select * from '{local(finished, "models")}/*.parquet'
                    where learner = 'linear' and status = 'learned' and n_test > 3

@@ -26,7 +26,7 @@ def files(run: Run, table: str) -> str:
 
 
 def test_lists_are_what_anyone_finds_in_the_tables(finished: Run) -> None:
-    # the formula of the README, in DuckDB; features of this run are a panel's ratings
+    # the formula of docs/guide/read-tables.md; features of this run are a panel's ratings
     expected = duckdb.sql(
         f"""with scored as (
               select m.user_id, f.item_id, b.bucket,

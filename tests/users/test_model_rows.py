@@ -26,7 +26,7 @@ from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 from spark_rank.users.stored_models import SCORING_COLUMNS, StoredModels, rank_rule
 from tests.users.learned_rows import Own, own_predictions
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/guide/read-tables.md").read_text()
 N_ITEMS, D, N_TRAIN = 60, 5, 40
 RNG = np.random.default_rng(11)
 # whole numbers, as the ratings of reviewers are: nothing is lost in single precision
@@ -165,10 +165,10 @@ def test_every_model_is_scored_by_its_row_alone(
 
 
 @pytest.mark.parametrize(("learner", "params", "item_offset"), LEARNERS)
-def test_the_lines_of_the_readme_score_every_model(
+def test_the_lines_of_the_page_score_every_model(
     learner: str, params: dict[str, Any], item_offset: bool
 ) -> None:
-    (lines,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", README, re.DOTALL)
+    (lines,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", PAGE, re.DOTALL)
     names: dict[str, Any] = {
         "np": np, "json": json,
         "features": dict(zip(ITEM_IDS, MATRIX.astype(float), strict=True)),
@@ -222,7 +222,7 @@ def test_the_query_of_the_readme_scores_thousands_of_users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as there are in the default run: DuckDB takes so many rows in several parts."""
-    (query,) = [part for part in re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+    (query,) = [part for part in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
                 if "list_dot_product" in part]  # fmt: skip
     specs = [*BASELINE_SPECS, LearnerSpec("mprank_linear", "mprank", True, {}),
              LearnerSpec("mprank", "mprank", True, {"kernel": "linear+rbf"})]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The README's function scores models as any library reads them."""
+"""The function of docs/guide/read-tables.md scores models as any library reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from spark_rank.store.run import Run
 from tests.predicted import predicted
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/guide/read-tables.md").read_text()
 
 
 def local(run: Run, name: str) -> str:
@@ -37,8 +37,8 @@ def rows_as_read(folder: str, reader: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("reader", ["pandas", "pyarrow", "duckdb", "duckdb to pandas"])
-def test_the_function_of_the_readme_scores(finished: Run, reader: str) -> None:
-    (code,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", README, re.DOTALL)
+def test_the_function_of_the_page_scores(finished: Run, reader: str) -> None:
+    (code,) = re.findall(r"```python\n([^`]*def score\(row, item\):.*?)```", PAGE, re.DOTALL)
     items = pq.read_table(local(finished, "item_features")).to_pylist()
     names: dict[str, Any] = {"np": np, "json": json}
     names["features"] = {row["item_id"]: np.array(row["features"]) for row in items}
