@@ -33,7 +33,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test package cluster-test history lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test mlflow-test package cluster-test history lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -76,6 +76,13 @@ airflow-test: setup ## run the example DAG in a real Airflow, in an environment 
 		--disable-pip-version-check apache-airflow apache-airflow-providers-standard \
 		--constraint conf/airflow/constraints.txt || { rm -rf build/airflow; exit 1; }; }
 	@AIRFLOW_PYTHON=$(CURDIR)/build/airflow/bin/python $(PY) -m pytest -m airflow $(ARGS)
+
+mlflow-test: setup ## run the tests with a real MLflow, in an environment of its own over .venv
+	@test -x build/mlflow/bin/python || { echo "installing MLflow (a minute or two, the first time only)"; \
+		$(PYTHON) -m venv build/mlflow && echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages)')" \
+		> $$(echo build/mlflow/lib/python3*/site-packages)/over_locked.pth && build/mlflow/bin/python -m pip install --quiet \
+		--disable-pip-version-check 'spark-rank[mlflow]' --constraint conf/mlflow/constraints.txt || { rm -rf build/mlflow; exit 1; }; }
+	@build/mlflow/bin/python -m pytest -m mlflow $(ARGS)
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 
