@@ -44,7 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     "planning": {"config", "features", "learners", "records"},
     "report": {"learners", "experiments", "metrics", "records"},
     # runs in MLflow
-    "tracking": {"reader", "store.run_records", "users.user_groups", "tables", "records", "config"},
+    "tracking": {
+        "reader", "store.run_records", "users.user_groups", "tables", "records", "session.files",
+        "config",
+    },
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
         "data", "tables", "records", "session", "learners", "metrics", "preference", "config",

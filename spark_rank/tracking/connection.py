@@ -34,7 +34,7 @@ def check_tracking(tracking: TrackingConfig) -> None:
     except Exception as error:  # noqa: BLE001 - each kind of store raises what its library raises
         raise ConfigError(
             f"tracking.mlflow: {tracking.mlflow} cannot be used ({reason(error)}): give the URI of "
-            "an MLflow server or database, or null for none"
+            "an MLflow server, or of a database, which needs sqlalchemy and alembic installed"
         ) from None
     if experiment is not None and experiment.lifecycle_stage == "deleted":
         raise ConfigError(
@@ -51,8 +51,8 @@ def connected(tracking: TrackingConfig) -> Iterator[Any]:
             from mlflow import MlflowClient
         except ImportError:
             raise ConfigError(
-                "tracking.mlflow: MLflow is not installed: `pip install 'spark-rank[mlflow]'`, or "
-                "leave the key out"
+                "tracking.mlflow: MLflow is not installed: `pip install mlflow-skinny`, for a "
+                "database sqlalchemy and alembic too, or leave the key out"
             ) from None
         log = logging.getLogger("mlflow")
         level = log.level

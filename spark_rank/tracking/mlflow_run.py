@@ -19,6 +19,7 @@ from spark_rank.reader.run_folder import RunFolder
 from spark_rank.records.facts import read_facts
 from spark_rank.records.results import PageFacts
 from spark_rank.redaction import redact
+from spark_rank.session.files import store_files
 from spark_rank.store.run_records import RunRecords
 from spark_rank.tables.contracts import SUMMARY
 from spark_rank.tracking.connection import connected, reason
@@ -76,7 +77,7 @@ def _tell(config: Config, run: RunRecords, error: str | None) -> None:
     if where is None:
         return
     try:
-        sent = send(config, run, error)
+        sent = send(config, _without_jvm(run), error)
     except Exception as problem:  # noqa: BLE001 - the run itself has ended, whatever this is
         emit(
             "not_tracked",
@@ -87,6 +88,14 @@ def _tell(config: Config, run: RunRecords, error: str | None) -> None:
         )
     else:
         emit("tracked", f"MLflow run {sent} at {where}", stage="pipeline", mlflow_run=sent)
+
+
+def _without_jvm(run: RunRecords) -> RunRecords:
+    """Return a run whose files are read without Spark, if they are local: it may have died."""
+    if not run.root.startswith("file:"):
+        return run
+    with store_files("spark_rank track", run.root, {}) as files:
+        return RunRecords(files, _store(run), run.run_id)
 
 
 def _found(client: Any, config: Config, run: RunRecords) -> Any:

@@ -86,8 +86,8 @@ class RankingModel:
         asked = questions.reset_index(drop=True)
         with_item = asked["item"].notna() if "item" in asked else pd.Series(False, asked.index)
         parts = [self._scored(asked[with_item]), *map(self._listed, asked[~with_item].itertuples())]
-        told = pd.concat(parts).sort_index(kind="stable")
-        return told.reset_index(drop=True)
+        told = pd.concat([part for part in parts if len(part)] or parts[:1])
+        return told.sort_index(kind="stable").reset_index(drop=True)
 
     def _scored(self, asked: pd.DataFrame) -> pd.DataFrame:
         scores = np.full(len(asked), np.nan)

@@ -24,7 +24,9 @@ _ODD = re.compile(r"[^A-Za-z0-9_.\- ]")
 
 def parameters(config: Config) -> dict[str, str]:
     """Return every key of the configuration, dotted, with its value as text; secrets are hidden."""
-    found = dict(_leaves(shown(config), ""))
+    tree = shown(config)
+    of_spark = tree.pop("spark")  # these have their full names
+    found = {**dict(_leaves(tree, "")), **of_spark}
     names = mlflow_names(found)
     return {names[key]: _shortened(redact(_as_text(value))) for key, value in found.items()}
 
