@@ -53,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "data", "tables", "records", "session", "learners", "metrics", "preference", "config",
         "reader", "tracking",
     },
-    # what `spark-rank runs`, `plan`, `explain` and `recommend --user` do
+    # what `spark-rank runs`, `plan`, `explain`, `track` and `recommend --user` do
     "runs": {
         "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
         "reader", "tables", "tracking",

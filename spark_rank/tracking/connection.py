@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_rank.config.schema import TrackingConfig
 from spark_rank.errors import ConfigError
+from spark_rank.redaction import redact
 from spark_rank.visible import visible
 
 # MLflow asks a server that is gone again for minutes, and prints addresses between our lines;
@@ -19,7 +20,6 @@ _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-_LONGEST = 300
 
 
 def check_tracking(tracking: TrackingConfig) -> None:
@@ -63,10 +63,10 @@ def connected(tracking: TrackingConfig) -> Iterator[Any]:
             log.setLevel(level)
 
 
-def reason(error: BaseException) -> str:
-    """Return an error's name and first line."""
-    said = str(error).strip().splitlines() or ["no message"]
-    return visible(f"{type(error).__name__}: {said[0]}", _LONGEST)
+def reason(error: BaseException, length: int = 300) -> str:
+    """Return an error's name and first line, without secrets."""
+    said = redact(str(error)).strip().splitlines() or ["no message"]
+    return visible(f"{type(error).__name__}: {said[0]}", length)
 
 
 @contextmanager

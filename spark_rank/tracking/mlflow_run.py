@@ -30,6 +30,7 @@ _RUN, _STORE = "spark_rank.run", "spark_rank.store"
 _VERSION, _ERROR = "spark_rank.version", "spark_rank.error"
 # as many as MLflow takes at once
 _PARAMETERS, _METRICS = 100, 1000
+_LONGEST_ERROR = 5000
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def tracked(config: Config, run: RunRecords) -> Iterator[None]:
     except RunHeldError:  # another process goes on with the run, and tells of it
         raise
     except Exception as error:
-        _tell(config, run, reason(error))
+        _tell(config, run, reason(error, _LONGEST_ERROR))
         raise
     _tell(config, run, None)
 

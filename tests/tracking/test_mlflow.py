@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,10 @@ evaluate: {{activity: [5]}}
 spark: {{spark.hadoop.own.secret.key: hush-hush-7}}
 tracking: {{mlflow: "{uri}"}}
 """
-RATINGS = [f"u{u},i{i},{(u * 7 + i * 3) % 5 + 1}" for u in range(12) for i in range(15)]
+RATINGS = [
+    f"{u},{i},{(u * 7 + i * 3) % 5 + 1}" for u in range(12) for i in range(25) if (u + i) % 4
+]
+GUIDE = Path(__file__).parents[2] / "docs/guide/mlflow.md"
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,7 @@ class Nightly:
         self.ratings("4")
 
     def ratings(self, last: str) -> None:
-        rows = ["user,item,rating", *RATINGS, f"u0,i99,{last}"]
+        rows = ["user,item,rating", *RATINGS, f"0,99,{last}"]
         (self.folder / "ratings.csv").write_text("\n".join(rows) + "\n")
 
     def does(self, command: str, *sets: str) -> int:
@@ -178,9 +182,9 @@ def test_a_failed_pipeline_has_failed_until_it_goes_on(
     assert made.does("pipeline") == 3
     (failed,) = made.told()
     assert failed.info.status == "FAILED"
-    assert failed.data.tags["spark_rank.error"] in capsys.readouterr().err.replace(
-        "spark-rank: ", "InputDataError: "
-    )
+    *_, said = capsys.readouterr().err.splitlines()
+    error = said.removeprefix("spark-rank: ")
+    assert failed.data.tags["spark_rank.error"] == f"InputDataError: {error}"
     assert failed.data.metrics == {}
     made.ratings("4")
     # what is not yet whole is sent as such
@@ -402,3 +406,23 @@ def test_questions_have_a_signature(finished: Run, mlflow: Any) -> None:
     for wrong in ({"user": [1]}, {"item": ["1"]}):
         with pytest.raises(mlflow.exceptions.MlflowException, match="schema"):
             model.predict(pd.DataFrame(wrong))
+
+
+def test_the_guides_lines_do_what_they_say(nightly: Nightly, mlflow: Any) -> None:
+    text = GUIDE.read_text()
+    for said, here in (
+        ("http://127.0.0.1:5000", nightly.uri), ("tuesday", "night"),
+        ('set_experiment("spark_rank")', f'set_experiment("{nightly.experiment}")'),
+    ):  # fmt: skip
+        text = text.replace(said, here)
+    (log, ask) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(nightly.folder)
+        exec(log, names)
+        exec(ask.replace("model.predict(", "told = model.predict("), names)
+    (pipeline,) = nightly.told()
+    version = mlflow.MlflowClient().get_model_version("ranking", "1")
+    assert version.run_id == pipeline.info.run_id
+    own = Recommender.open(nightly.run)
+    assert _rows(names["told"]) == _lists(own, [("1", 3), ("7", 5)])
