@@ -34,7 +34,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test package cluster-test history docs docs-reference lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test mlflow-test package cluster-test history docs docs-reference lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -82,6 +82,13 @@ connect-test: setup ## run the Python API against a server of Spark Connect on t
 	@test -d build/connect/grpc || $(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target build/connect -r conf/connect/requirements.txt
 	@PYTHONPATH=$(CURDIR)/build/connect $(PY) -m pytest -m connect $(ARGS)
+
+mlflow-test: setup ## run the tests with a real MLflow, in an environment of its own over .venv
+	@test -x build/mlflow/bin/python || { echo "installing MLflow (a minute or two, the first time only)"; \
+		$(PYTHON) -m venv build/mlflow && echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages)')" \
+		> $$(echo build/mlflow/lib/python3*/site-packages)/over_locked.pth && build/mlflow/bin/python -m pip install --quiet \
+		--disable-pip-version-check 'spark-rank[mlflow]' --constraint conf/mlflow/constraints.txt || { rm -rf build/mlflow; exit 1; }; }
+	@build/mlflow/bin/python -m pytest -m mlflow $(ARGS)
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 

@@ -76,6 +76,7 @@ STAGES = {
             "aggregate",
             "refit",
             "recommend",
+            "tracking",
         ),
     ),
 }
@@ -122,6 +123,7 @@ def command_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     add_runs(commands, _add_config_arguments)
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
+    _add_track(commands, words)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return parser
 
@@ -322,6 +324,17 @@ def _add_history(commands: Any) -> None:
     _add_config_arguments(history)
 
 
+def _add_track(commands: Any, words: Sequence[str]) -> None:
+    track = commands.add_parser(
+        "track",
+        help="send a run to MLflow that is there already",
+        description="Make or update the MLflow run of a run, as `pipeline` does at its end, where "
+        "MLflow could not be reached then, or was not configured.",
+        **_epilog(("tracking",), words),
+    )
+    _add_config_arguments(track)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if "log_format" in options:
         events.configure(options.log_format)
@@ -330,7 +343,7 @@ def _dispatch(options: argparse.Namespace) -> int:
     own: dict[str, Callable[[argparse.Namespace], int]] = {
         "java": _show_java, "config": _show_config, "formats": _show_formats,
         "explain": _explain, "reproduce": _reproduce, "runs": _manage_runs, "plan": _show_plan,
-        "history": _show_history,
+        "history": _show_history, "track": _track,
     }  # fmt: skip
     if options.command in own:
         return own[options.command](options)
@@ -368,6 +381,16 @@ def _run_stage(stage: str, options: argparse.Namespace) -> int:
     from spark_rank.stages.execution import execute
 
     execute(stage, config, takeover=options.takeover)
+    return 0
+
+
+def _track(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.tracking import track
+
+    print(f"MLflow run {track(config)} at {config.tracking.mlflow}", flush=True)
     return 0
 
 

@@ -43,15 +43,20 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {"learners", "metrics", "preference", "features", "records", "config"},
     "planning": {"config", "features", "learners", "records"},
     "report": {"learners", "experiments", "metrics", "records"},
+    # runs in MLflow
+    "tracking": {
+        "reader", "store.run_records", "users.user_groups", "tables", "records", "session.files",
+        "config",
+    },
     "stages": {
         "frames", "store", "report", "planning", "experiments", "users", "sequences", "features",
         "data", "tables", "records", "session", "learners", "metrics", "preference", "config",
-        "reader",
+        "reader", "tracking",
     },
-    # what `spark-rank runs`, `plan`, `explain` and `recommend --user` do
+    # what `spark-rank runs`, `plan`, `explain`, `track` and `recommend --user` do
     "runs": {
         "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
-        "reader", "tables",
+        "reader", "tables", "tracking",
     },
     # estimator and model; `stages` for what turns configurations into settings of `frames`
     "ml": {
@@ -106,7 +111,7 @@ PUBLIC: dict[str, set[str]] = {
         "pointer", "pruning", "records", "run", "run_metrics", "run_records",
         "self_checked", "storage_faults", "verification", "waves",
     },
-    "reader": {"near", "recorded", "recommender", "run_folder"},
+    "reader": {"near", "recorded", "recommender", "run_folder", "user_model"},
     "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
     "planning": {
         "arguments", "memory", "offer", "plan", "rendering", "shortages", "sizes", "times",
@@ -117,11 +122,12 @@ PUBLIC: dict[str, set[str]] = {
     },
     "stages": {
         "", "evaluate", "execution", "feature_arrays", "feature_tables", "final_run",
-        "incremental", "prepare", "refit", "reproduce", "runner", "stage", "train",
+        "incremental", "prepare", "refit", "reproduce", "run_plan", "runner", "stage", "train",
         "training", "tune",
     },
     "ml": set(),
-    "runs": {"arguments", "commands", "planning", "users"},
+    "runs": {"arguments", "commands", "planning", "tracking", "users"},
+    "tracking": {"connection", "mlflow_run"},
     "packaging": set(),
 }  # fmt: skip
 # who may import Spark; `tables` does so only when it is asked for a DataFrame
@@ -129,7 +135,7 @@ WITH_SPARK = {
     "session", "tables", "data", "features", "frames", "sequences", "store", "stages", "runs", "ml",
 }  # fmt: skip
 # text that Spark hands over as a pandas Series, for it has nothing faster; and pandas UDFs
-WITH_PANDAS = {"data/formats/netflix_scan.py", "frames/udfs.py"}
+WITH_PANDAS = {"data/formats/netflix_scan.py", "frames/udfs.py", "tracking/pyfunc.py"}
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -203,7 +209,17 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
 
 @pytest.mark.parametrize(
     "room",
-    ["learners", "metrics", "preference", "tables", "records", "config", "users", "reader"],
+    [
+        "learners",
+        "metrics",
+        "preference",
+        "tables",
+        "records",
+        "config",
+        "users",
+        "reader",
+        "tracking",
+    ],
 )
 def test_what_needs_no_spark_loads_none(room: str) -> None:
     script = f"import sys, spark_rank.{room}; sys.exit('pyspark' in sys.modules)"

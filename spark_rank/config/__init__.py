@@ -1,6 +1,6 @@
 """Typed, strict configuration: YAML file, then ``--set`` on top, checked key by key."""
 
-from spark_rank.config.loading import config_of, load_config, to_yaml
+from spark_rank.config.loading import config_of, load_config, shown, to_yaml
 from spark_rank.config.schema import (
     Config,
     FeaturesConfig,
@@ -23,5 +23,6 @@ __all__ = [
     "TrainConfig",
     "config_of",
     "load_config",
+    "shown",
     "to_yaml",
 ]

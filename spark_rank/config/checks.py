@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_rank.config.run_ids import check_run_id
-from spark_rank.config.schema import Config
+from spark_rank.config.schema import Config, TrackingConfig
 from spark_rank.config.sections import check_sections
 from spark_rank.errors import ConfigError
 from spark_rank.redaction import has_secret_query
@@ -24,6 +24,7 @@ def check_config(config: Config, source: str) -> None:
         _check_paths(config)
         _check_store(config.store)
         _check_earlier_runs(config)
+        _check_tracking(config.tracking)
         _check_spark(config)
         check_sections(config)
     except ConfigError as error:
@@ -73,6 +74,19 @@ def _check_paths(config: Config) -> None:
                 f"{key}: holds a password or a signature: paths are shown and recorded, "
                 "so give it as a setting of the file system below 'spark:'"
             )
+
+
+def _check_tracking(tracking: TrackingConfig) -> None:
+    uri = tracking.mlflow
+    if uri is not None and (_WITH_LOGIN.match(uri) or has_secret_query(uri)):
+        raise ConfigError(
+            "tracking.mlflow: holds a password: addresses are shown and recorded, so leave it to "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or to what the database reads"
+        )
+    if uri is not None and not uri.strip():
+        raise ConfigError("tracking.mlflow: must not be empty: give MLflow's tracking URI, or null")
+    if not tracking.experiment.strip():
+        raise ConfigError("tracking.experiment: must not be empty: give an experiment's name")
 
 
 def _check_spark(config: Config) -> None:

@@ -65,9 +65,14 @@ def config_of(tree: Mapping[str, Any], source: str) -> Config:
 
 def to_yaml(config: Config) -> str:
     """Return the effective configuration as a YAML document; secrets are not shown."""
+    return yaml.safe_dump(shown(config), sort_keys=False, allow_unicode=True)
+
+
+def shown(config: Config) -> dict[str, Any]:
+    """Return the effective configuration as a tree of keys; secrets are not shown."""
     tree = dataclasses.asdict(config)
     tree["spark"] = {name: shown_setting(name, value) for name, value in config.spark.items()}
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return tree
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

@@ -589,6 +589,18 @@ class ExperimentConfig:
 
 
 @dataclass(frozen=True)
+class TrackingConfig:
+    """Where a pipeline is told of, beside the store."""
+
+    mlflow: str | None = setting(
+        None,
+        "MLflow's tracking URI, such as http://host:5000 or sqlite:///mlflow.db: `pipeline` leaves "
+        "one MLflow run there; null: none",
+    )
+    experiment: str = setting("spark_rank", "MLflow's experiment, made if it is not there")
+
+
+@dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
@@ -622,4 +634,5 @@ class Config:
     recommend: RecommendConfig = setting(RecommendConfig(), "lists of unseen items")
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
+    tracking: TrackingConfig = setting(TrackingConfig(), "MLflow")
     spark: dict[str, str] = setting({}, "Spark settings by their full names")

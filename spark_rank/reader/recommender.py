@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from spark_rank.config.schema import ITEM_OFFSET, RecommendConfig
-from spark_rank.errors import UnknownIdError
+from spark_rank.errors import ConfigError, UnknownIdError
 from spark_rank.features.files import ItemFeatures, open_files
 from spark_rank.reader.facts import ModelFacts, model_facts, recorded_lists
 from spark_rank.reader.folding import NOBODY, block_of, check_ratings, learned
@@ -25,7 +25,8 @@ from spark_rank.reader.items import Items, items_of
 from spark_rank.reader.run_folder import RunFolder
 from spark_rank.reader.user_model import UserModel
 from spark_rank.reader.user_rows import UserRows
-from spark_rank.tables.contracts import BLOCKS
+from spark_rank.tables.contract import Contract
+from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, TITLES
 from spark_rank.tables.user_buckets import bucket_of
 from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
 from spark_rank.users.learning import FAILED
@@ -108,6 +109,38 @@ class Recommender:
     def item_ids(self) -> list[str]:
         """Return the ids of all items."""
         return list(self._items.ids)
+
+    @property
+    def measured(self) -> bool:
+        """Tell whether the models are learned from the training part alone."""
+        return not self._facts.all_ratings
+
+    def copy_to(self, target: str | os.PathLike[str]) -> None:
+        """Copy what the answers come from into a local folder, which `open` then takes as a run.
+
+        No other table is copied.
+        """
+        for key in ("include_from", "exclude_from"):
+            if getattr(self._facts.lists, key) is not None:
+                raise ConfigError(
+                    f"recommend.{key}: the lists depend on a file that is not part of the run: "
+                    f"name its ids with recommend.{key.removesuffix('_from')} in another run"
+                )
+        root = f"{self._folder.root}/"
+        names = [*self._folder.record_names(), *self._feature_names()]
+        for contract in self._tables():
+            files = self._folder.table_files(contract)
+            names += [path.removeprefix(root) for path in files]
+        for name in names:
+            self._folder.copy(name, Path(target) / name)
+
+    def _tables(self) -> list[Contract]:
+        optional = [table for table in (TITLES, self._facts.panel) if self._folder.has(table)]
+        return [BLOCKS, ITEMS, ITEM_COUNTS, *self._facts.tables, *optional]
+
+    def _feature_names(self) -> list[str]:
+        facts = self._facts
+        return [f"{facts.feature_files}/{file.name}" for file in facts.learn.files.all()]
 
     def score(
         self, user_id: str, item_ids: Sequence[str], *, default: float | None = None
@@ -193,5 +226,5 @@ def _features(folder: RunFolder, facts: ModelFacts) -> ItemFeatures:
         return open_files(files, f"{folder.root}/{place}")
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as copies:
         for file in files.all():
-            folder.copy_to(f"{place}/{file.name}", Path(copies))
+            folder.copy(f"{place}/{file.name}", Path(copies) / file.name)
         return open_files(files, copies)  # what is mapped stays, its name may go

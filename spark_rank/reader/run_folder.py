@@ -96,14 +96,18 @@ class RunFolder:
                 parts.append(pq.ParquetFile(source, metadata=footer).read(columns=list(columns)))
         return pa.concat_tables(parts)
 
-    def copy_to(self, name: str, folder: Path) -> None:
-        """Copy one file of the run into a local folder."""
-        target = folder / name.rpartition("/")[2]
+    def copy(self, name: str, target: Path) -> None:
+        """Copy one file of the run to a local path."""
+        target.parent.mkdir(parents=True, exist_ok=True)
         with (
             self.files.open_input_stream(f"{self.root}/{name}") as source,
             target.open("wb") as sink,
         ):
             shutil.copyfileobj(source, sink)
+
+    def record_names(self) -> list[str]:
+        """Return the files of all records, as paths in the run."""
+        return sorted(f"manifest/{info.base_name}" for info in self._manifest)
 
     @cached_property
     def _tables(self) -> dict[str, str]:

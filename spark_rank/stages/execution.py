@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from spark_rank.config import Config
@@ -18,6 +19,8 @@ from spark_rank.store.needed_runs import note_needed_runs
 from spark_rank.store.run import Run
 from spark_rank.store.storage_faults import storage_faults_told
 from spark_rank.tables.contracts import FINAL_MODELS
+from spark_rank.tracking.connection import check_tracking
+from spark_rank.tracking.mlflow_run import tracked
 
 PIPELINE = "pipeline"
 
@@ -26,6 +29,8 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
     """Run one stage, or all of them and print the summary, while nobody else works on the run."""
     stages = _stages(name, config)
     validate(stages, config)  # before Spark starts
+    if name == PIPELINE:
+        check_tracking(config.tracking)
     with (
         storage_faults_told(config.store),
         spark_session(f"spark_rank {name} {config.run_id}", config.spark, config.store) as spark,
@@ -36,7 +41,8 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
                 config = with_earlier_runs(config, run)
                 plan = check_stages(stages, config, run, STAGES.values())
                 note_needed_runs(run, config)
-                run_stages(stages, config, spark, run, plan)
+                with tracked(config, run) if name == PIPELINE else nullcontext():
+                    run_stages(stages, config, spark, run, plan)
         except Exception:
             tell_worker_lines(spark)
             raise

@@ -13,13 +13,13 @@ from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 from spark_rank.store.needed_runs import LATEST, UNDECIDED, note_latest, noted_latest
 from spark_rank.store.pointer import promoted_run
-from spark_rank.store.run import Run
+from spark_rank.store.run_records import RunRecords
 
 _FOLDER = "run_id="
 _SHOWN = 8
 
 
-def with_earlier_runs(config: Config, run: Run) -> Config:
+def with_earlier_runs(config: Config, run: RunRecords) -> Config:
     """Return the configuration with `latest` replaced by a run, or None where there is none."""
     asking = [key for key, named in _named(config).items() if named == LATEST]
     if asking:
@@ -55,7 +55,7 @@ def _replaced(config: Config, latest: str | None) -> Config:
     )
 
 
-def _latest(key: str, config: Config, run: Run) -> str | None:
+def _latest(key: str, config: Config, run: RunRecords) -> str | None:
     """Return what `latest` stands for in this run; it is decided once."""
     latest = noted_latest(run)
     if latest is not UNDECIDED:
@@ -70,12 +70,12 @@ def _latest(key: str, config: Config, run: Run) -> str | None:
     return promoted
 
 
-def _is_there(named: str, store: str, run: Run) -> bool:
+def _is_there(named: str, store: str, run: RunRecords) -> bool:
     """Tell whether a run exists; a folder may be of another store, and is not looked at."""
-    return "/" in named or run.files.is_directory(Run(run.spark, store, named).root)
+    return "/" in named or run.files.is_directory(RunRecords(run.files, store, named).root)
 
 
-def _missing(named: str, was_latest: bool, store: str, run: Run) -> str:
+def _missing(named: str, was_latest: bool, store: str, run: RunRecords) -> str:
     """Return what to say of a run that is not there."""
     if was_latest:
         return (

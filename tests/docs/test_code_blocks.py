@@ -35,6 +35,10 @@ ELSEWHERE = {
     "class CovarianceScorer(Learner)": "tests/stages/test_added_learner.py takes it through a run",
     "def score(row, item)": "tests/stages/test_read_tables_page.py scores every model with it",
     "reviewer_ratings": "tests/stages/test_features.py runs it on a run with reviewers",
+    "pip install mlflow": "tests/tracking/test_mlflow.py needs what these lines install",
+    "import log_model": "tests/tracking/test_mlflow.py runs these lines with a real MLflow",
+    "load_model(\"models:/ranking/1\")":
+        "tests/tracking/test_mlflow.py runs these lines with a real MLflow",
     "learner: \"toy_rank:": "tests/stages/test_added_learner.py takes it through a run",
 }  # fmt: skip
 # commands that answer at once; all others take minutes, and have tests of their own
