@@ -84,7 +84,7 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
+        "als", "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
         "pool", "reference", "similar",
     },
     "users": {
