@@ -39,6 +39,8 @@ from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
 _ROWS_AT_ONCE = 1 << 16
+# of the table of items in one task, which Spark sends as one message of at most 128 MB
+_TASK_BYTES = 1 << 26
 Progress = Callable[[int, float], None]
 
 
@@ -272,8 +274,9 @@ def item_table(spark: SparkSession, items: pa.Table, matrix: NDArray[np.float32]
     vectors = pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
     if width == 0:
         vectors = pa.nulls(n_items, vectors.type)
-    # one file, on however many cores: a row per item is little
-    return spark.createDataFrame(items.append_column("features", vectors)).coalesce(1)
+    table = spark.createDataFrame(items.append_column("features", vectors))
+    # one file, on however many cores, where a row per item is little: a task carries its rows
+    return table.coalesce(-(-matrix.nbytes // _TASK_BYTES) or 1)
 
 
 def squared_radius(matrix: NDArray[np.float32]) -> float:
