@@ -130,7 +130,7 @@ def learn_als_factors(
         n_users=sample.users,
         n_ratings=sample.ratings,
         noise=prior.noise * sample.unit**2,
-        spread=float(matrix.var(axis=0, dtype=np.float64).sum()),
+        spread=_spread(matrix),
     )
 
 
@@ -153,6 +153,13 @@ def whitened_features(
         expected[some] = rows @ slopes[:-2] + offsets[some, None] * slopes[-2]
     expected[-2], expected[-1] = constants, slopes[-1]
     return matrix, expected
+
+
+def _spread(matrix: NDArray[np.float32]) -> float:
+    """Return the mean squared distance of a row from the middle of all; copies nothing."""
+    middle = matrix.mean(axis=0, dtype=np.float64)
+    squares = np.einsum("ij,ij->", matrix, matrix, dtype=np.float64) / max(len(matrix), 1)
+    return float(squares - middle @ middle)
 
 
 def _training_lists(blocks: DataFrame) -> DataFrame:
