@@ -163,7 +163,7 @@ def test_the_estimator_learns_from_them(spark: SparkSession) -> None:
 def test_a_run_from_input_to_lists(
     spark: SparkSession, make_config: Callable[..., Config], run_pipeline: Callable[..., Run]
 ) -> None:
-    more = "synthesize={users: 300, items: 80, median_ratings: 25}"
+    more = "synthesize={users: 1500, items: 80, median_ratings: 25}"
     run = run_pipeline(
         make_config(
             more, "features={kind: als, rank: 4, als_rounds: 5}", "recommend.in_pipeline=true"
