@@ -90,8 +90,8 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "expected", "factor_model", "factors", "files", "gathering", "given", "offset", "panel",
-        "pool", "reference", "similar",
+        "als", "expected", "factor_model", "factors", "files", "gathering", "given", "offset",
+        "panel", "pool", "reference", "similar",
     },
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",

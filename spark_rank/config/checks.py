@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_rank.config.run_ids import check_run_id
-from spark_rank.config.schema import Config, TrackingConfig
+from spark_rank.config.schema import FACTOR_KINDS, Config, TrackingConfig
 from spark_rank.config.sections import check_sections
 from spark_rank.errors import ConfigError
 from spark_rank.redaction import has_secret_query
@@ -50,7 +50,7 @@ def _check_earlier_runs(config: Config) -> None:
             raise ConfigError(
                 f"{key}: a run cannot go on from itself: give the new one a run_id of its own"
             )
-    if config.features.kept_from is not None and config.features.kind != "factors":
+    if config.features.kept_from is not None and config.features.kind not in FACTOR_KINDS:
         raise ConfigError(
             f"features.kept_from: keeps learned factors; leave it out with features.kind "
             f"{config.features.kind!r}"

@@ -18,9 +18,13 @@ from spark_rank.config.schema import (
 # benchmarks/default_learners.py on training ratings alone: of MovieLens with genres, a panel and
 # reference reviewers, and of judged documents.
 _OTHER_PARAMS = {"C": 0.01, "ridge": "fixed", "kernel": "linear"}
+# ALS fits its factors more closely to the ratings they come from, so the ridge grows faster: the
+# best on a split of the training half of MovieLens-1M (benchmarks/als_features.py … nested)
+ALS_PARAMS = {**FACTOR_PARAMS, "growth": 0.02}
 # what mprank takes where its entry names neither params nor a grid
 PARAMS: dict[FeatureKind, dict[str, Any]] = {
     "factors": FACTOR_PARAMS,
+    "als": ALS_PARAMS,
     "panel": _OTHER_PARAMS,
     "reference": _OTHER_PARAMS,
     "given": _OTHER_PARAMS,

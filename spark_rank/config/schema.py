@@ -18,7 +18,9 @@ WrittenFormat = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "csv", "parquet"
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
-FeatureKind = Literal["factors", "panel", "reference", "given", "offset"]
+FeatureKind = Literal["factors", "als", "panel", "reference", "given", "offset"]
+# those that learn factors of the items and what to expect of every user
+FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
 # the baseline that lists can be made by, beside train.learners
 ITEM_OFFSET = "item_offset"
 
@@ -208,25 +210,32 @@ class FeaturesConfig:
 
     kind: FeatureKind = setting(
         "factors",
-        "factors: of a factor model, with a prior of every user; panel: ratings of reviewers, the "
-        "same for all; reference: of reviewers drawn for every user; given: vectors that came with "
-        "the data; offset: none but the item offset. Not named: given where vectors come with the "
-        "data (features.given, input.format letor), else factors",
+        "factors: of a factor model, with a prior of every user; als: the same from MLlib's ALS, "
+        "for more items than the driver has memory for; panel: ratings of reviewers, the same for "
+        "all; reference: of reviewers drawn for every user; given: vectors that came with the "
+        "data; offset: none but the item offset. Not named: given where vectors come with the data "
+        "(features.given, input.format letor), else factors",
     )
     kept_from: str | None = setting(
         None,
-        "factors: run id whose factors are kept; an item it does not know gets zeros; latest: the "
-        "promoted run; null: they are learned",
+        "factors and als: run id whose factors are kept; an item it does not know gets zeros; "
+        "latest: the promoted run; null: they are learned",
     )
-    rank: int = setting(32, "factors: number of factors", at_least=1, at_most=500)
+    rank: int = setting(32, "factors and als: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
     user_share: float = setting(
-        1.0, "factors: share of the users they are learned from", above=0.0, at_most=1.0
+        1.0, "factors and als: share of the users they are learned from", above=0.0, at_most=1.0
     )
     max_ratings: int = setting(
         10_000_000,
         "factors: about as many ratings at most; fewer users where there are more",
         at_least=1,
+    )
+    als_rounds: int = setting(10, "als: rounds of ALS", at_least=1, at_most=1000)
+    als_regularization: float = setting(
+        0.15,
+        "als: strength of ALS's own regularization, for ratings in units of their deviation",
+        at_least=0.0,
     )
     panel_size: int = setting(
         100, "panel: number of reference reviewers", at_least=1, at_most=10_000
@@ -275,7 +284,7 @@ class FeaturesConfig:
     @property
     def width(self) -> int:
         """Return how many features learners see; of given ones, which only the data tell, 100."""
-        widths = {"factors": self.rank, "panel": self.panel_size,
+        widths = {"factors": self.rank, "als": self.rank, "panel": self.panel_size,
                   "reference": self.reference_size, "given": 100, "offset": 0}  # fmt: skip
         return widths[self.kind]
 

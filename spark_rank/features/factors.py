@@ -41,10 +41,8 @@ def sample_users(
     """
     users, total = blocks.agg(F.count("*"), F.sum("n_train")).head() or (0, 0)
     share = min(share, max_ratings / max(total or 0, 1), max_users / max(users, 1))
-    draw = F.pmod(F.xxhash64(F.lit(seed), F.lit("factors"), "user_id"), F.lit(_BUCKETS))
     chosen = (
-        blocks.withColumn("draw", draw)
-        .where(F.col("draw") < F.lit(round(share * _BUCKETS)))
+        drawn_users(blocks, share, seed)
         .select(
             "draw",
             "user_id",
@@ -55,6 +53,16 @@ def sample_users(
         .toArrow()
     )
     return _as_arrays(chosen, n_items)
+
+
+def drawn_users(blocks: DataFrame, share: float, seed: int, *, above: float = 0.0) -> DataFrame:
+    """Return the blocks of a hash sample of users, with the hash as ``draw``.
+
+    Those of the sample with the share `above` are left out.
+    """
+    draw = F.pmod(F.xxhash64(F.lit(seed), F.lit("factors"), "user_id"), F.lit(_BUCKETS))
+    first, last = round(above * _BUCKETS), round(share * _BUCKETS)
+    return blocks.withColumn("draw", draw).where(F.col("draw").between(first, last - 1))
 
 
 def learn_factors(

@@ -132,6 +132,12 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
     )
 
 
+@lru_cache(maxsize=4)
+def open_array(file: MappedFile, folder: str) -> NDArray[Any]:
+    """Map one array of `folder`, once per process, after checking its checksum."""
+    return _mapped(verified(file, Path(folder)))
+
+
 def _mapped(path: Path) -> NDArray[Any]:
     """Map a file into memory, as a plain array: that is what compiled functions take."""
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

@@ -22,7 +22,7 @@ class Directions:
         if features.matrix.shape[1] == 0:
             raise ConfigError(
                 "items have no features that all users share, and so no items are similar: "
-                "features.kind factors gives them some"
+                "features.kind factors or als gives them some"
             )
         # of equally similar items the one with the least id comes first
         self._by_id = np.argsort(np.array(features.item_ids.to_pylist()), kind="stable")

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.errors import InputDataError
+from spark_rank.features.als import learn_als_factors
 from spark_rank.features.factor_model import most_users
-from spark_rank.features.factors import learn_factors, sample_users
+from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import write_files
 from spark_rank.features.given import chunks, match_vectors, scaled, standard_scale
 from spark_rank.features.offset import item_offsets
@@ -38,6 +39,8 @@ from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
 _ROWS_AT_ONCE = 1 << 16
+# of the table of items in one task, which Spark sends as one message of at most 128 MB
+_TASK_BYTES = 1 << 26
 Progress = Callable[[int, float], None]
 
 
@@ -118,6 +121,42 @@ def factor_features(
             "features.max_ratings"
         )
     found = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
+    return _with_factors(in_order, found)
+
+
+def als_features(
+    blocks: DataFrame,
+    items: DataFrame,
+    *,
+    rank: int,
+    rounds: int,
+    regularization: float,
+    shrinkage: float,
+    seed: int,
+    user_share: float = 1.0,
+    progress: Progress | None = None,
+) -> FeatureArrays:
+    """Learn item factors by MLlib's ALS, and what to expect of every user, on the executors.
+
+    It is done from the training ratings of a hash sample of users, `user_share` of them, and no
+    rating comes to the driver. `progress` is told the number of every pass over the users and the
+    noise.
+    """
+    offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
+    found = learn_als_factors(
+        blocks,
+        offsets.column("offset").to_numpy(),
+        rank=rank,
+        rounds=rounds,
+        regularization=regularization,
+        share=user_share,
+        seed=seed,
+        progress=progress,
+    )
+    return _with_factors(offsets.select(["item", "item_id"]), found)
+
+
+def _with_factors(items: pa.Table, found: Factors) -> FeatureArrays:
     kind = partial(
         FactorFacts,
         users=found.n_users,
@@ -125,7 +164,7 @@ def factor_features(
         noise=found.noise,
         spread=found.spread,
     )
-    offsets = in_order.append_column("offset", pa.array(found.offset))
+    offsets = items.append_column("offset", pa.array(found.offset))
     return FeatureArrays.shared(offsets, found.matrix, found.prior, kind=kind)
 
 
@@ -235,8 +274,9 @@ def item_table(spark: SparkSession, items: pa.Table, matrix: NDArray[np.float32]
     vectors = pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
     if width == 0:
         vectors = pa.nulls(n_items, vectors.type)
-    # one file, on however many cores: a row per item is little
-    return spark.createDataFrame(items.append_column("features", vectors)).coalesce(1)
+    table = spark.createDataFrame(items.append_column("features", vectors))
+    # one file, on however many cores, where a row per item is little: a task carries its rows
+    return table.coalesce(-(-matrix.nbytes // _TASK_BYTES) or 1)
 
 
 def squared_radius(matrix: NDArray[np.float32]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_rank.config.schema import ITEM_OFFSET
+from spark_rank.config.schema import FACTOR_KINDS, ITEM_OFFSET
 from spark_rank.errors import InputDataError
 from spark_rank.ml.trained import Trained
 from spark_rank.tables.contracts import PANEL
@@ -35,5 +35,5 @@ def case_of(trained: Trained, user: str) -> Case:
         record.asDict(), blocks.to_pylist()[0], trained.item_facts, trained.opened,
         Catalogue.of(trained.opened, list_facts(trained.item_facts)), job,
         {row["feature"]: row["user_id"] for row in reviewers},
-        trained.config.features.kind == "factors",
+        trained.config.features.kind in FACTOR_KINDS,
     )  # fmt: skip

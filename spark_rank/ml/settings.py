@@ -137,6 +137,8 @@ class TrainingParams(RankerParams):
     rounds = setting("rounds", "features.rounds")
     userShare = setting("userShare", "features.user_share")
     maxRatings = setting("maxRatings", "features.max_ratings")
+    alsRounds = setting("alsRounds", "features.als_rounds")
+    alsRegularization = setting("alsRegularization", "features.als_regularization")
     panelSize = setting("panelSize", "features.panel_size")
     panelChoice = setting("panelChoice", "features.panel_choice")
     referenceSize = setting("referenceSize", "features.reference_size")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spark_rank.config import Config
 from spark_rank.planning.memory import BY_BUCKET, DRIVER_HEAP, GIGA, JVM, Demand, demand
 from spark_rank.planning.offer import Offer
-from spark_rank.planning.shortages import as_setting, beside_heap
+from spark_rank.planning.shortages import as_setting, beside_heap, driver_model
 from spark_rank.planning.sizes import Sizes
 from spark_rank.planning.times import SESSION, Range, stage_range, stage_work
 from spark_rank.wording import count_of
@@ -66,6 +66,7 @@ class Plan:
     layout: Layout
     stages: tuple[StagePlan, ...]
     settings: tuple[Advice, ...]
+    warnings: tuple[str, ...]
 
     @property
     def time(self) -> Range:
@@ -97,7 +98,9 @@ def make_plan(
         source = _RECKONED if found is None else f"run {found.run_id}"
         plans.append(StagePlan(need, time, source))
     settings = (*_memory([plan.need for plan in plans], layout, offer), *_cutting(config, layout))
-    return Plan(config.run_id, sizes, layout, tuple(plans), settings)
+    model = driver_model(config, sizes, offer) if "features" in stages else None
+    warnings = () if model is None else (model,)
+    return Plan(config.run_id, sizes, layout, tuple(plans), settings, warnings)
 
 
 def stage_time(stage: str, config: Config, sizes: Sizes, layout: Layout, offer: Offer) -> Range:

@@ -36,7 +36,8 @@ def as_text(plan: Plan) -> str:
     ]  # fmt: skip
     rows.append(("all", span(plan.time), "", "", ""))
     settings = [(f"{advice.setting}: {advice.value}", advice.why) for advice in plan.settings]
-    lines = [*head, *_table(rows), "", *_table(settings), "", _NOTE]
+    warnings = [f"warning: {warning}" for warning in plan.warnings]
+    lines = [*head, *_table(rows), "", *_table(settings), "", *warnings, _NOTE]
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spark_rank.planning.memory import DRIVER_HEAP, GIGA, JVM, Demand
+from spark_rank.config import Config
+from spark_rank.planning.memory import DRIVER_HEAP, GIGA, JVM, Demand, demand
 from spark_rank.planning.offer import PYTHON_LIMIT, Offer
+from spark_rank.planning.sizes import Sizes
+from spark_rank.planning.times import makes_factors
 from spark_rank.wording import count_of
 
 # needs are rough: what is nearly enough is enough
@@ -49,6 +52,26 @@ def idle_cores(cores: int, buckets: int) -> list[Shortage]:
         f"cores will have none: set prepare.buckets={2 * cores} in a new run"
     )
     return [] if buckets >= cores else [Shortage("prepare.buckets", text)]
+
+
+def driver_model(config: Config, sizes: Sizes, offer: Offer) -> str | None:
+    """Return, in words, that the driver has too little memory for its factor model; else None."""
+    if not makes_factors("features", config):
+        return None
+    need = _driver_need(config, sizes)
+    heap = (offer.heap or DRIVER_HEAP) if offer.kind == "local" else DRIVER_HEAP
+    by_als = replace(config, features=replace(config.features, kind="als"))
+    if offer.machine.memory >= need + heap or _driver_need(by_als, sizes) >= need:
+        return None
+    return (
+        f"features: the driver's factor model of {count_of(sizes.items, 'item')} needs about "
+        f"{_gb(need)} of Python beside {_gb(heap)} of heap; the driver's machine has "
+        f"{_gb(offer.machine.memory)}: set features.kind=als, which learns factors on the executors"
+    )
+
+
+def _driver_need(config: Config, sizes: Sizes) -> float:
+    return demand("features", config, sizes, 1, 1).driver
 
 
 def beside_heap(need: Demand, tasks: int) -> float:

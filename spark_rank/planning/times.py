@@ -26,6 +26,8 @@ _USER = {"train": 1.4e-5, "evaluate": 1.25e-5, "rank": 5e-6, "recommend": 4e-5}
 _PRODUCT, _KERNEL = 2.5e-11, 1e-10
 # of the factor model, a round: a second moment of a rating, a solved system
 _MOMENT, _SOLVE = 0.8e-9, 3.3e-10
+# of ALS, a round: a product of two factors of a rating
+_PRODUCT_SUM = 2e-9
 _LEARNING = ("tune", "train", "ensemble", "refit")
 PLANNED = frozenset((*_RATING, *_USER, *_LEARNING))
 
@@ -69,15 +71,20 @@ def stage_work(stage: str, config: Config, sizes: Sizes) -> Work:
         seconds += products * (sizes.users * _PRODUCT + kernel * sizes.ratings * _KERNEL)
     learned = sum(_model_cost(entry, config, sizes) for entry in _learners(stage, config))
     users = min(config.tune.users, sizes.users) if stage == "tune" else sizes.users
+    seconds += _als_cost(stage, config, sizes)
     driver = _factor_cost(config, sizes) if makes_factors(stage, config) else 0.0
     return Work(seconds + users * learned, driver)
 
 
 def makes_factors(stage: str, config: Config) -> bool:
     """Tell whether the driver learns factors in a stage."""
-    learned = config.features.kind == "factors" and config.features.kept_from is None
+    return config.features.kind == "factors" and _learns_features(stage, config)
+
+
+def _learns_features(stage: str, config: Config) -> bool:
     grids = any(entry.grid for entry in config.train.learners)
-    return learned and (stage in ("features", "refit") or (stage == "tune" and grids))
+    again = stage in ("features", "refit") or (stage == "tune" and grids)
+    return again and config.features.kept_from is None
 
 
 def scoring(config: Config) -> LearnerConfig:
@@ -109,6 +116,16 @@ def _factor_cost(config: Config, sizes: Sizes) -> float:
     ratings, users, moments = sampled(config, sizes)
     solved = (users + sizes.items) * (config.features.rank + 1) ** 3
     return config.features.rounds * (ratings * moments * _MOMENT + solved * _SOLVE)
+
+
+def _als_cost(stage: str, config: Config, sizes: Sizes) -> float:
+    """Return the seconds of a core that ALS takes, users and items by turns, on the executors."""
+    settings = config.features
+    if settings.kind != "als" or not _learns_features(stage, config):
+        return 0.0
+    squares = 2 * settings.user_share * sizes.ratings * settings.rank * (settings.rank + 1) / 2
+    solved = (settings.user_share * sizes.users + sizes.items) * settings.rank**3
+    return settings.als_rounds * (squares * _PRODUCT_SUM + solved * _SOLVE)
 
 
 def _learners(stage: str, config: Config) -> list[LearnerConfig]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from spark_rank.config.schema import FACTOR_KINDS
 from spark_rank.reader.facts import ModelFacts
 from spark_rank.reader.items import Items
 from spark_rank.users.cases import Case
@@ -84,5 +85,5 @@ class UserModel:
         return Case(
             self.wanted, self.row, self.block, self.items.facts, self.items.features,
             self.items.catalogue, self.facts.score, self.reviewers,
-            self.facts.features_kind == "factors",
+            self.facts.features_kind in FACTOR_KINDS,
         )  # fmt: skip

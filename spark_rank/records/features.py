@@ -97,6 +97,7 @@ class ReviewerFacts(FeatureFacts):
 
 _OF_KIND: dict[str, type[FeatureFacts]] = {
     "factors": FactorFacts,
+    "als": FactorFacts,
     "given": GivenFacts,
     "reference": ReviewerFacts,
 }

@@ -10,6 +10,7 @@ from spark_rank.config import FeaturesConfig
 from spark_rank.events import emit
 from spark_rank.frames.item_features import (
     FeatureArrays,
+    als_features,
     factor_features,
     offset_features,
     panel_features,
@@ -37,6 +38,12 @@ def feature_arrays(
             progress=partial(_say_round, stage),
         )  # fmt: skip
     shrinkage = settings.offset_shrinkage
+    if settings.kind == "als":
+        return als_features(
+            blocks, items, rank=settings.rank, rounds=settings.als_rounds,
+            regularization=settings.als_regularization, shrinkage=shrinkage, seed=seed,
+            user_share=settings.user_share, progress=partial(_say_round, stage),
+        )  # fmt: skip
     if settings.kind == "panel":
         return panel_features(
             blocks, items, size=settings.panel_size, choice=settings.panel_choice, middle=middle,

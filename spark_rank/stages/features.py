@@ -24,6 +24,7 @@ from spark_rank.wording import count_of
 # the keys that each kind reads; others may change without a new run
 _DECIDING = {
     "factors": ("rank", "rounds", "user_share", "max_ratings"),
+    "als": ("rank", "user_share", "als_rounds", "als_regularization", "offset_shrinkage"),
     "panel": ("panel_size", "panel_choice", "offset_shrinkage"),
     "reference": (
         "reference_size", "reference_min", "reference_max", "reference_pool", "reference_ratings",

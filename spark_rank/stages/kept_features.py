@@ -26,15 +26,15 @@ from spark_rank.wording import count_of
 
 def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:
     """Return the run whose factors are kept, and its record of them, or raise `ConfigError`."""
-    named = config.features.kept_from or ""
+    named, kind = config.features.kept_from or "", config.features.kind
     earlier = Run(run.spark, config.store, named)
     if run.all_ratings and is_refitted(earlier):
         earlier = FinalRun(earlier)
     record = earlier.record("features")
-    if record is None or record["settings"]["kind"] != "factors":
+    if record is None or record["settings"]["kind"] != kind:
         raise ConfigError(
-            f"features.kept_from: run {named!r} in {config.store} has no factors: name a run that "
-            "has finished 'features' with features.kind 'factors'"
+            f"features.kept_from: run {named!r} in {config.store} has no factors of this kind: "
+            f"name a run that has finished 'features' with features.kind {kind!r}"
         )
     return earlier, record
 

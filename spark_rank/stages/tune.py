@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config, FeaturesConfig
+from spark_rank.config.schema import FACTOR_KINDS
 from spark_rank.config.sections import check_train
 from spark_rank.data.blocks import with_held_back
 from spark_rank.errors import ConfigError, InputDataError
@@ -136,7 +137,7 @@ def _as_recorded(config: Config, run: Run) -> FeaturesConfig:
     settings = {**(run.record("features") or {})["settings"]}
     settings.pop("kept_from", None)
     found = replace(config.features, **settings)
-    if found.kind != "factors":
+    if found.kind not in FACTOR_KINDS:
         return found
     # factors that are kept from another run may have another rank than the configuration says
     width = run.read(ITEM_FEATURES).select(F.size("features").alias("width")).head()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from spark_rank.config import FeaturesConfig
-from spark_rank.config.schema import FeatureKind
+from spark_rank.config.schema import FACTOR_KINDS
 from spark_rank.features.files import FeatureFiles, distribute_local, publish_array
 from spark_rank.stages.feature_arrays import feature_arrays
 
@@ -28,12 +28,17 @@ def unseen_features(
     """
     if settings.kind == "given" and settings.given is None:
         return files  # documents of queries have no offset
-    kind: FeatureKind = "factors" if settings.kind == "factors" else "offset"
+    learned = settings.kind in FACTOR_KINDS
     made = feature_arrays(
-        replace(settings, kind=kind), blocks, items, middle=0.0, seed=seed, stage="tune"
+        settings if learned else replace(settings, kind="offset"),
+        blocks,
+        items,
+        middle=0.0,
+        seed=seed,
+        stage="tune",
     )
     arrays: dict[str, NDArray[Any]] = {"offset": np.asarray(made.items.column("offset").to_numpy())}
-    if kind == "factors":
+    if learned:
         arrays |= {"matrix": made.matrix, "prior": made.prior}
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         new: dict[str, Any] = {

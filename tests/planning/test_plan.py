@@ -101,6 +101,15 @@ def test_it_is_json_and_text() -> None:
     assert "half to twice the estimate" in text
 
 
+def test_a_model_too_large_for_the_driver_is_a_warning_in_text_and_json() -> None:
+    found = plan(YARN, 8, spread(10**6, 10**7, 10**8, "x"))
+    lines = [line for line in as_text(found).splitlines() if line.startswith("warning: ")]
+    assert len(lines) == 1
+    assert "features.kind=als" in lines[0]
+    assert as_json(found)["warnings"] == (lines[0].removeprefix("warning: "),)
+    assert "warning" not in as_text(plan(YARN, 8))
+
+
 def test_times_are_told_in_the_unit_that_people_use() -> None:
     spans = [span(Range(*ends)) for ends in ((1.2, 3.4), (20, 119), (30, 120), (1800, 7200))]
     assert spans == ["1 to 3 s", "20 to 119 s", "0 to 2 min", "0.5 to 2.0 h"]

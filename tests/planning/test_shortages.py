@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_rank.config.schema import Config, FeaturesConfig
 from spark_rank.planning.memory import Demand
 from spark_rank.planning.offer import Machine, offered, size_of
-from spark_rank.planning.shortages import idle_cores, shortages
+from spark_rank.planning.shortages import driver_model, idle_cores, shortages
+from spark_rank.planning.sizes import spread
 
 MACHINE = Machine(4, 16e9)
 TRAIN = Demand("train", tasks=2, worker=1.2e9, driver=0.4e9, heap=2e9)
@@ -102,3 +104,18 @@ def test_cores_without_a_bucket_are_told_before_the_blocks_are_made() -> None:
         "train, rank and recommend have a task per bucket, and 48 of 64 cores will have none: set "
         "prepare.buckets=128 in a new run"
     )
+
+
+def test_a_factor_model_beyond_the_driver_names_the_way_out() -> None:
+    yarn, local = offered(YARN, MACHINE), offered({"spark.master": "local[2]"}, MACHINE)
+    many = spread(10**6, 10**7, 10**8, "x")
+    assert driver_model(Config(), many, yarn) == (
+        "features: the driver's factor model of 10,000,000 items needs about 114.0 GB of Python "
+        "beside 1.0 GB of heap; the driver's machine has 16.0 GB: set features.kind=als, which "
+        "learns factors on the executors"
+    )
+    assert "set features.kind=als" in (driver_model(Config(), many, local) or "")
+    assert driver_model(Config(), many, offered(YARN, Machine(4, 200e9))) is None
+    assert driver_model(Config(), spread(10**6, 10**5, 10**8, "x"), yarn) is None
+    for other in (FeaturesConfig(kind="als"), FeaturesConfig(kept_from="monday")):
+        assert driver_model(Config(features=other), many, yarn) is None

@@ -83,6 +83,17 @@ def test_only_learned_factors_are_the_drivers_work() -> None:
         assert (stage_work("features", asked, SIZES).driver > 0.0) == learned
 
 
+def test_als_is_the_executors_work() -> None:
+    asked = config(kind="als")
+    work = stage_work("features", asked, SIZES)
+    assert work.driver == 0.0
+    assert work.executors > stage_work("features", config(kind="offset"), SIZES).executors
+    less = config(kind="als", user_share=0.1)
+    assert work.executors > stage_work("features", less, SIZES).executors
+    kept = config(kind="als", kept_from="a")
+    assert work.executors > stage_work("features", kept, SIZES).executors
+
+
 def test_tuning_makes_features_once_more_where_there_is_a_grid() -> None:
     grid = LearnerConfig("svrank", grid={"C": [1, 2]})
     again = stage_work("features", config(grid), SIZES).driver

@@ -108,6 +108,7 @@ KINDS = {
     "reference": "reference_size: 8, reference_min: 12",
     "panel": "panel_size: 7, panel_choice: coverage",
     "factors": "rank: 3, rounds: 3",
+    "als": "rank: 3, als_rounds: 3",
     "given": "given: {path}",
     "offset": "offset_shrinkage: 5",
 }
