@@ -66,17 +66,9 @@ class PairRidge(KernelMachine):
         self, X: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
     ) -> None:
         total, roots = weights.sum(), np.sqrt(weights)
-        x_mean, y_mean = weights @ X / total, weights @ y / total
-        centred, targets = (X - x_mean) * roots[:, None], (y - y_mean) * roots
-        scatter = centred.T @ centred
-        if is_faint(ridge, float(scatter.trace())):
-            coef = solve_by_axes(centred, targets, ridge)[0]
-        else:
-            coef = solve_ridge(scatter, centred.T @ targets, ridge)
-        residuals = centred @ coef - targets
-        self.coef_, self.dual_coef_, self.support_ = coef, None, None
-        self.intercept_ = float(y_mean - x_mean @ coef)
-        self.objective_ = float(coef @ coef) + float(residuals @ residuals) / ridge
+        x_mean, y_mean = weights @ X / total, float(weights @ y / total)
+        rows, targets = (X - x_mean) * roots[:, None], (y - y_mean) * roots
+        self._accept_primal(rows, targets, x_mean, y_mean, ridge)
 
     def _fit_weighted_dual(
         self, X: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
@@ -145,17 +137,22 @@ class PairRidge(KernelMachine):
         # eq. 11: w = (I/C′ + XᵀX)⁻¹ Xᵀy with centred X and y
         ridge = self._ridge(len(y))
         x_mean, y_mean = X.mean(axis=0), y.mean()
-        centred, targets = X - x_mean, y - y_mean
-        scatter = centred.T @ centred
+        self._residuals = self._accept_primal(X - x_mean, y - y_mean, x_mean, y_mean, ridge)
+
+    def _accept_primal(
+        self, rows: FloatArray, targets: FloatArray, x_mean: FloatArray, y_mean: float, ridge: float
+    ) -> FloatArray:
+        """Take over the solution for centred rows and targets; return their residuals."""
+        scatter = rows.T @ rows
         if is_faint(ridge, float(scatter.trace())):
-            coef = solve_by_axes(centred, targets, ridge)[0]
+            coef = solve_by_axes(rows, targets, ridge)[0]
         else:
-            coef = solve_ridge(scatter, centred.T @ targets, ridge)
-        residuals = centred @ coef - targets
+            coef = solve_ridge(scatter, rows.T @ targets, ridge)
+        residuals = np.asarray(rows @ coef - targets)
         self.coef_, self.dual_coef_, self.support_ = coef, None, None
         self.intercept_ = float(y_mean - x_mean @ coef)
         self.objective_ = float(coef @ coef) + float(residuals @ residuals) / ridge
-        self._residuals = residuals
+        return residuals
 
     def _fit_dual(self, X: FloatArray, y: FloatArray) -> None:
         if self.kernel == "linear":
