@@ -10,25 +10,44 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.session.workers import end_quietly, settle
+from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import ENSEMBLE_MODELS
 
-_KINDS = {column.name: column.type for column in ENSEMBLE_MODELS.columns}
+_MODEL_SCHEMA = arrow_schema(ENSEMBLE_MODELS.columns)
 # the blocks and the models of one bucket, each in any order
 Work = Callable[[pa.Table, pa.Table], Iterable[pa.RecordBatch]]
 
 
 def with_models(
-    blocks: DataFrame, models: DataFrame, work: Work, schema: pa.Schema, ddl: str, tasks: int
+    blocks: DataFrame,
+    models: DataFrame,
+    columns: Sequence[str],
+    work: Work,
+    schema: pa.Schema,
+    ddl: str,
+    tasks: int,
 ) -> DataFrame:
     """Return what `work` makes of the blocks and models of every bucket.
 
-    Both frames have a column ``bucket`` and are shuffled by it, once each. `work` returns batches
+    Both frames have a column ``bucket`` and are shuffled by it, once each. `work` gets `columns`
+    of the models: those that the frame lacks are null, and cost Spark nothing. It returns batches
     of `schema`, which `ddl` says as Spark does. A bucket that one side lacks gets an empty table
     of that side. Adaptive execution keeps the number of tasks: it is asked for by name.
     """
-    sides = [frame.repartition(tasks, "bucket").groupBy("bucket") for frame in (blocks, models)]
-    function = partial(_bucket, work=work, schema=schema)
+    needed = models.select(*[name for name in columns if name in set(models.columns)])
+    sides = [frame.repartition(tasks, "bucket").groupBy("bucket") for frame in (blocks, needed)]
+    function = partial(_bucket, columns=tuple(columns), work=work, schema=schema)
     return sides[0].cogroup(sides[1]).applyInArrow(function, ddl)
+
+
+def held_out_part(blocks: DataFrame) -> DataFrame:
+    """Return blocks with their held-out ratings alone, which is all that measuring reads.
+
+    Ratings that were learned from would be half of what is shuffled.
+    """
+    first, size = F.col("n_train") + 1, F.size("items") - F.col("n_train")
+    lists = [F.slice(name, first, size).alias(name) for name in ("items", "ratings")]
+    return blocks.select("user", "user_id", *lists, F.lit(0).alias("n_train"), "bucket")
 
 
 def in_buckets(buckets: Sequence[int]) -> Column:
@@ -40,17 +59,20 @@ def in_buckets(buckets: Sequence[int]) -> Column:
     return bucket.isin(*buckets)
 
 
-def model_columns(models: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return some columns of models; those that only ensembles have are null where they lack."""
-    known = set(models.columns)
-    return models.select(*[
-        F.col(name) if name in known else F.lit(None).cast(_KINDS[name]).alias(name)
-        for name in columns
-    ])  # fmt: skip
-
-
-def _bucket(blocks: pa.Table, models: pa.Table, *, work: Work, schema: pa.Schema) -> pa.Table:
+def _bucket(
+    blocks: pa.Table, models: pa.Table, *, columns: Sequence[str], work: Work, schema: pa.Schema
+) -> pa.Table:
     end_quietly()
-    made = pa.Table.from_batches(list(work(blocks, models)), schema)
+    made = pa.Table.from_batches(list(work(blocks, _with_columns(models, columns))), schema)
     settle()
     return made
+
+
+def _with_columns(models: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the models with all of these columns, null where the table lacks one."""
+    there = set(models.column_names)
+    return pa.table({
+        name: models.column(name) if name in there
+        else pa.nulls(len(models), _MODEL_SCHEMA.field(name).type)
+        for name in columns
+    })  # fmt: skip

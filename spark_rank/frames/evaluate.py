@@ -7,7 +7,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_rank.frames.buckets import model_columns, with_models
+from spark_rank.frames.buckets import held_out_part, with_models
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import METRICS
@@ -18,7 +18,6 @@ from spark_rank.users.evaluating import (
     EvaluateJob,
     evaluate_bucket,
 )
-from spark_rank.users.held_out import BLOCK_COLUMNS
 from spark_rank.users.roc_sums import ROC_SUM_COLUMNS, roc_table, summed_curves
 from spark_rank.users.user_groups import UserGroups
 
@@ -29,8 +28,9 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
     `blocks` and `models` have the columns of the tables of these names, and the same buckets.
     """
     return with_models(
-        blocks.select(*BLOCK_COLUMNS),
-        model_columns(models, MODEL_COLUMNS),
+        held_out_part(blocks),
+        models,
+        MODEL_COLUMNS,
         partial(evaluate_bucket, job=job),
         MEASURED_SCHEMA,
         f"{ddl(METRICS.columns)}, {CURVE} array<float>",

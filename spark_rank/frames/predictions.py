@@ -6,7 +6,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from spark_rank.frames.buckets import model_columns, with_models
+from spark_rank.frames.buckets import held_out_part, with_models
 from spark_rank.tables.contract import ddl
 from spark_rank.tables.contracts import PREDICTIONS
 from spark_rank.users.evaluating import (
@@ -15,7 +15,6 @@ from spark_rank.users.evaluating import (
     PredictJob,
     predict_bucket,
 )
-from spark_rank.users.held_out import BLOCK_COLUMNS
 
 
 def predictions(blocks: DataFrame, models: DataFrame, job: PredictJob, tasks: int) -> DataFrame:
@@ -24,8 +23,9 @@ def predictions(blocks: DataFrame, models: DataFrame, job: PredictJob, tasks: in
     `blocks` and `models` have the columns of the tables of these names, and the same buckets.
     """
     return with_models(
-        blocks.select(*BLOCK_COLUMNS),
-        model_columns(models, MODEL_COLUMNS),
+        held_out_part(blocks),
+        models,
+        MODEL_COLUMNS,
         partial(predict_bucket, job=job),
         PREDICTION_SCHEMA,
         ddl(PREDICTIONS.columns),

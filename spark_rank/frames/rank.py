@@ -7,10 +7,9 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_rank.frames.buckets import model_columns, with_models
+from spark_rank.frames.buckets import held_out_part, with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RANKINGS
-from spark_rank.users.held_out import BLOCK_COLUMNS
 from spark_rank.users.ranking import MODEL_COLUMNS, RankJob, rank_bucket
 
 
@@ -20,8 +19,9 @@ def rank(blocks: DataFrame, models: DataFrame, job: RankJob, tasks: int) -> Data
     `blocks` and `models` have the columns of the tables of these names, and the same buckets.
     """
     return with_models(
-        blocks.select(*BLOCK_COLUMNS),
-        model_columns(models.where(F.col("learner").isin(*job.learners)), MODEL_COLUMNS),
+        held_out_part(blocks),
+        models.where(F.col("learner").isin(*job.learners)),
+        MODEL_COLUMNS,
         partial(rank_bucket, job=job),
         arrow_schema(RANKINGS.columns),
         ddl(RANKINGS.columns),

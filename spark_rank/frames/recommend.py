@@ -7,7 +7,7 @@ from functools import partial
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_rank.frames.buckets import model_columns, with_models
+from spark_rank.frames.buckets import with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RECOMMENDATIONS
 from spark_rank.users.best_users import COLUMNS, SCHEMA, BestUsersJob, best_users_of_bucket
@@ -28,9 +28,8 @@ def recommend(
     """
     return with_models(
         blocks.select(*_BLOCK_COLUMNS),
-        model_columns(
-            models.where(F.col("learner").isin(*asked.learners)), (*MODELS_SCHEMA.names, "bucket")
-        ),
+        models.where(F.col("learner").isin(*asked.learners)),
+        (*MODELS_SCHEMA.names, "bucket"),
         partial(recommend_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
         arrow_schema(RECOMMENDATIONS.columns),
         ddl(RECOMMENDATIONS.columns),
@@ -46,7 +45,8 @@ def best_users(blocks: DataFrame, models: DataFrame, job: BestUsersJob, tasks: i
     """
     of_buckets = with_models(
         blocks.select(*_BLOCK_COLUMNS),
-        model_columns(models, (*MODELS_SCHEMA.names, "bucket")),
+        models,
+        (*MODELS_SCHEMA.names, "bucket"),
         partial(best_users_of_bucket, job=job),
         SCHEMA,
         ddl(COLUMNS),

@@ -54,8 +54,8 @@ def train_udf(job: LearnJob) -> Any:
 def score_udf(files: FeatureFiles) -> Any:
     """Return a pandas UDF from a model, as a struct, and an item number to the item's score.
 
-    ``score_udf(files)(F.struct(*SCORED_BY), "item")``; null where the model failed. Columns of
-    members may be null.
+    ``score_udf(files)(F.struct(*SCORED_BY), "item")``; null where the model failed. The
+    struct may lack columns in which no model has a value, such as those of members.
     """
 
     def score(parts: Iterator[tuple[pd.DataFrame, pd.Series]]) -> Iterator[pd.Series]:

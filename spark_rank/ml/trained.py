@@ -73,8 +73,17 @@ class Trained:
         return self.config.prepare.buckets
 
     def own_models(self) -> DataFrame:
-        """Return the models of the learner, one per user."""
-        return self.models.where(F.col("learner") == self.spec.label)
+        """Return the models of the learner, one per user, with the columns that it fills."""
+        own = self.models.where(F.col("learner") == self.spec.label)
+        return own.select(*self.filled_columns)
+
+    @cached_property
+    def filled_columns(self) -> list[str]:
+        """Return the columns in which some model has a value; Spark is slow with null lists."""
+        own = self.models.where(F.col("learner") == self.spec.label)
+        some = [F.max(F.col(name).isNotNull()).alias(name) for name in own.columns]
+        found = own.agg(*some).head()
+        return [name for name in own.columns if found is None or found[name] is not False]
 
     @cached_property
     def opened(self) -> ItemFeatures:

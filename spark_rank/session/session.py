@@ -38,10 +38,15 @@ _LOG_SETTINGS = {
     "json": Path(__file__).parent / "log4j2-json.properties",
 }
 
+# the greatest value that Spark takes, with which it does not look at bytes at all
+NO_BYTE_LIMIT = str(2**31 - 1)
 # a user block is a row with lists: a batch of a thousand is some megabytes
 DEFAULTS = {
     "spark.master": "local[*]",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    # no limit by bytes: to know them, Spark goes through a column of null lists once a row, which
+    # took three quarters of the time that models need to reach a worker
+    "spark.sql.execution.arrow.maxBytesPerBatch": NO_BYTE_LIMIT,
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",

@@ -18,7 +18,7 @@ from spark_rank.reader.recorded import recorded_training
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, ensemble_input
+from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, tasks_by_bucket
@@ -52,7 +52,8 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tasks = tasks_by_bucket(run)
     made = frames.evaluate(run.read(BLOCKS), all_models(run), job, tasks)
     # scored once, read three times
-    measured = run.keep(made, "measured")
+    with batches_of_models(run):
+        measured = run.keep(made, "measured")
     rows = {METRICS.table: run.write(METRICS, measured.drop(CURVE))}
     tables = distributions(run.written(METRICS), _statistics(config, groups, measures), tasks)
     tables[ROC.table] = frames.roc(measured, groups)

@@ -15,7 +15,7 @@ from spark_rank.data.quality import with_reason
 from spark_rank.session.files import FileInfo
 from spark_rank.session.session import runtime_setting
 from spark_rank.stages.ingest_pieces import Pieces, cut, merged_shares
-from spark_rank.stages.ingest_scan import Keep, scan_netflix
+from spark_rank.stages.ingest_scan import scan_netflix
 from spark_rank.store.run import Run
 
 
@@ -44,17 +44,6 @@ def scan_settings(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def keep_in_scratch(run: Run) -> Keep:
-    """Return what writes a table into the run's scratch and reads it from there."""
-
-    def keep(frame: DataFrame, name: str) -> DataFrame:
-        path = run.scratch_path(name)
-        frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
-        return run.spark.read.schema(frame.schema).parquet(path)
-
-    return keep
-
-
 class Gathered(NamedTuple):
     """Pieces with tallies; the judged rows, and where splits begin.
 
@@ -69,7 +58,7 @@ class Gathered(NamedTuple):
 
 def gather(found: list[FileInfo], settings: InputConfig, buckets: int, run: Run) -> Gathered:
     """Read files, judge their rows and keep the good ones as pieces, for so many user buckets."""
-    keep, shares = keep_in_scratch(run), merged_shares(found, buckets)
+    keep, shares = run.keep, merged_shares(found, buckets)
     files = [info.path for info in found]
     plain = None
     if settings.format == "netflix":

@@ -26,7 +26,7 @@ from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.errors import InputDataError
 from spark_rank.records.data import IngestFacts
 from spark_rank.session.files import FileInfo
-from spark_rank.stages.gathering import Gathered, gather, keep_in_scratch, scan_settings
+from spark_rank.stages.gathering import Gathered, gather, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,
     lines_of,
@@ -80,7 +80,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             reasons[DUPLICATE] = duplicates
             names = _dictionaries(run, tables[ITEMS.table])
             repeated = repeated_ratings(pieces, names, settings.duplicates)
-            repeated = keep_in_scratch(run)(repeated, "repeated")
+            repeated = run.keep(repeated, "repeated")
             aside = _set_aside(repeated, duplicates, gathered, found, settings, run)
             unusable = unusable.unionByName(aside)
         reasons = dict(sorted(reasons.items()))
@@ -146,7 +146,7 @@ def _write_ratings(
     ids = {USERS: pieces.user_ids(few=few), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)
-        found = frame if few else keep_in_scratch(run)(frame, contract.table)
+        found = frame if few else run.keep(frame, contract.table)
         known = known_numbers(config, contract, run)
         numbered = number_ids(found, id_column, number, known, few=few)
         tables[contract.table] = run.write(contract, numbered)

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from spark_rank.reader.recorded import recorded_ensembles
+from spark_rank.session.session import runtime_setting
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
 
-# what a model row has beside the columns of `models`
+# what an ensemble's row has beside the columns of `models`
 MEMBERS = ("n_members", "members", "member_votes")
+# members of a user may be half a megabyte
+_BATCH_OF_MEMBERS = str(64 * 2**20)
 
 
 def all_models(run: Run) -> DataFrame:
-    """Return a row per user and learner, ensembles among them, and the columns of members."""
+    """Return a row per user and learner; with ensembles among them, the columns of members too."""
     models = run.read(MODELS)
-    kinds = {column.name: column.type for column in ENSEMBLE_MODELS.columns}
-    for name in MEMBERS:
-        models = models.withColumn(name, F.lit(None).cast(kinds[name]))
     if not recorded_ensembles(run):
         return models
-    return models.unionByName(run.read(ENSEMBLE_MODELS).select(models.columns))
+    columns = [*models.columns, *MEMBERS]
+    ensembles = run.read(ENSEMBLE_MODELS).select(*columns)
+    return models.unionByName(ensembles, allowMissingColumns=True).select(*columns)
+
+
+@contextmanager
+def batches_of_models(run: Run) -> Iterator[None]:
+    """Limit batches of rows by their bytes, for a block of code, if models have members."""
+    if not members_of(run):
+        yield
+        return
+    with runtime_setting(
+        run.spark, "spark.sql.execution.arrow.maxBytesPerBatch", _BATCH_OF_MEMBERS
+    ):
+        yield
 
 
 def members_of(run: Run) -> list[str]:

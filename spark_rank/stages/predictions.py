@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.frames.predictions import predictions as predicted
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, ensemble_input
+from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import rank_scale, tasks_by_bucket
 from spark_rank.store.run import Run
@@ -19,7 +19,8 @@ def predictions(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Score what is held out, and write a row per user, learner and item."""
     job = PredictJob(distribute_files(spark, run), rank_scale(run))
     made = predicted(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
-    rows = run.write(PREDICTIONS, made)
+    with batches_of_models(run):
+        rows = run.write(PREDICTIONS, made)
     return StageResult(f"{rows:,} predictions", {PREDICTIONS.table: rows})
 
 

@@ -15,7 +15,7 @@ from spark_rank.frames import rank as frames
 from spark_rank.reader.recorded import model_labels, recorded_training
 from spark_rank.records.results import RankFacts
 from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.models import all_models, members_of
+from spark_rank.stages.models import all_models, batches_of_models, members_of
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import tasks_by_bucket
 from spark_rank.store.run import Run
@@ -36,7 +36,8 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
         distribute_files(spark, run),
     )  # fmt: skip
     made = frames.rank(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
-    rows = run.write(RANKINGS, made)
+    with batches_of_models(run):
+        rows = run.write(RANKINGS, made)
     facts = _facts(asked, run.written(RANKINGS))
     return StageResult(
         f"{count_of(rows, 'user')}, {count_of(facts.calls, 'question')} for "

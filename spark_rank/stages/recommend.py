@@ -36,7 +36,7 @@ from spark_rank.records.results import RecommendFacts
 from spark_rank.session.sharing import share
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.final_run import refit_input, refitted_run
-from spark_rank.stages.models import all_models
+from spark_rank.stages.models import all_models, batches_of_models
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import rank_scale
 from spark_rank.store.run import Run
@@ -74,10 +74,11 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
     prepared = run.record("prepare") or {}
     users: int = prepared["tables"][BLOCKS.table]
-    waves = write_in_waves(
-        run, RECOMMENDATIONS, waves_of_lists(label, run), listed, users,
-        partition_by=("bucket",), users_a_task=users / prepared["settings"]["buckets"],
-    )  # fmt: skip
+    with batches_of_models(run):
+        waves = write_in_waves(
+            run, RECOMMENDATIONS, waves_of_lists(label, run), listed, users,
+            partition_by=("bucket",), users_a_task=users / prepared["settings"]["buckets"],
+        )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
     if rows == 0:  # partitions without rows leave no file that would tell the columns
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})

@@ -85,7 +85,7 @@ class Run(RunRecords):
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
         """Write what the stage in progress reads several times; return what reads it."""
         path = self.scratch_path(name)
-        frame.write.mode("overwrite").parquet(path)
+        frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
         return self.spark.read.schema(frame.schema).parquet(path)
 
     def write(

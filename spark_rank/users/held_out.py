@@ -29,8 +29,6 @@ from spark_rank.users.stored_models import (
 
 # users whose held-out items are scored at once
 USERS_AT_ONCE = 2048
-# what scoring reads of a block
-BLOCK_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
