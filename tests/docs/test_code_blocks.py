@@ -34,6 +34,7 @@ ELSEWHERE = {
         "tests/examples/test_from_als.py runs the example with these lines",
     "class CovarianceScorer(Learner)": "tests/stages/test_added_learner.py takes it through a run",
     "def score(row, item)": "tests/stages/test_read_tables_page.py scores every model with it",
+    "def read_star_log(": "tests/data/test_added_format.py reads files with it",
     "reviewer_ratings": "tests/stages/test_features.py runs it on a run with reviewers",
     "learner: \"toy_rank:": "tests/stages/test_added_learner.py takes it through a run",
 }  # fmt: skip
