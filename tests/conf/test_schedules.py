@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from spark_rank import cli
-from spark_rank.cli import STAGES
+from spark_rank.help.commands import STAGES
 from spark_rank.session.java import find_java
 
 ROOT = Path(__file__).parents[2]

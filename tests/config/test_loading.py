@@ -167,8 +167,8 @@ def test_spark_settings_keep_their_dots_and_become_text(tmp_path: Path) -> None:
 def test_every_key_is_described() -> None:
     sections = ("", "input", "synthesize", "prepare", "features", "train")
     rows = describe(Config, sections)
-    assert all(doc for _, doc, _ in rows)
-    assert {"store", "input.path", "train.learners"} <= {key for key, _, _ in rows}
+    assert all(key.doc for key in rows)
+    assert {"store", "input.path", "train.learners"} <= {key.name for key in rows}
 
 
 def test_every_format_name_has_a_reader() -> None:

@@ -34,6 +34,7 @@ ELSEWHERE = {
         "tests/examples/test_from_als.py runs the example with these lines",
     "class CovarianceScorer(Learner)": "tests/stages/test_added_learner.py takes it through a run",
     "def score(row, item)": "tests/stages/test_read_tables_page.py scores every model with it",
+    "def read_star_log(": "tests/data/test_added_format.py reads files with it",
     "reviewer_ratings": "tests/stages/test_features.py runs it on a run with reviewers",
     "pip install mlflow": "tests/tracking/test_mlflow.py needs what these lines install",
     "import log_model": "tests/tracking/test_mlflow.py runs these lines with a real MLflow",
@@ -42,7 +43,7 @@ ELSEWHERE = {
     "learner: \"toy_rank:": "tests/stages/test_added_learner.py takes it through a run",
 }  # fmt: skip
 # commands that answer at once; all others take minutes, and have tests of their own
-QUICK = {"runs", "explain", "plan", "config", "formats"}
+QUICK = {"runs", "explain", "plan", "config", "formats", "learners"}
 # what a shell has, and what a reader's own machine has
 SHELL = {"cd", "mkdir", "tar", "export", "curl", "duckdb"}
 RUNS = ("default", "films", "monday", "tuesday")

@@ -52,7 +52,9 @@ def test_every_learner_can_be_asked_for(learner: str) -> None:
 
 def test_every_parameter_is_explained() -> None:
     text = PerUserRanker(rank=7).explainParams()
-    assert "rank: factors and als: number of factors (features.rank) (default: 32, current: 7)" in text
+    assert (
+        "rank: factors and als: number of factors (features.rank) (default: 32, current: 7)" in text
+    )
     assert "coldStartStrategy: what `transform` does" in text
 
 

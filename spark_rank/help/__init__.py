@@ -1,0 +1,1 @@
+"""What the command line says of itself: pages of help, keys of the configuration, learners."""
