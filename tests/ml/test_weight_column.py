@@ -74,7 +74,7 @@ def test_folded_users_are_weighted_too(weighted: DataFrame) -> None:
         (float("nan"), {}, InputDataError, "have a weight that is no number above 0"),
         (0.0, {}, InputDataError, "have a weight that is no number above 0"),
         (1.0, {"learner": "prank"}, ConfigError, "'prank' takes no weights"),
-        (1.0, {"learnerGrid": {"C": [1.0, 2.0]}}, ConfigError, "a grid is not searched"),
+        (1.0, {"learnerGrid": {"C": [1.0, 2.0]}}, ConfigError, "a grid cannot be searched"),
     ],
     ids=["null", "nan", "zero", "learner", "grid"],
 )
