@@ -46,7 +46,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         self._setDefault(**column_defaults(), **defaults())
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        """Add the predicted rating to all rows; for unknown users and items see coldStartStrategy."""
+        """Add the predicted rating to every row; coldStartStrategy decides for unknown ids."""
         strategy = self.getColdStartStrategy()
         if strategy not in (FALLBACK, NAN, DROP):
             raise InputDataError(

@@ -146,7 +146,7 @@ def _distributed(blocks: DataFrame, arrays: FeatureArrays) -> FeatureFiles:
 def _decided(
     config: Config, blocks: DataFrame, items: DataFrame, job: LearnJob
 ) -> list[LearnerSpec]:
-    """Return the learner, with the point of its grid that the sample chooses, and the item offset."""
+    """Return the item offset and the learner, with the grid point that the sample chooses."""
     baselines = [spec for spec in BASELINE_SPECS if spec.label == ITEM_OFFSET]
     grids = [spec for spec in job.specs if spec.grid]
     if not grids:

@@ -244,7 +244,7 @@ def test_any_file_system_of_pyarrow_will_do(factor_run: Run) -> None:
     user_id = table(factor_run, "recommendations")[0]["user_id"]
     assert other.recommend(user_id) == local.recommend(user_id)
     assert Recommender.open(factor_run.root).recommend(user_id) == local.recommend(user_id)
-    with pytest.raises(ConfigError, match="nowhere: there is no run"):
+    with pytest.raises(ConfigError, match="nowhere: is not a folder"):
         Recommender.open(place(factor_run) / "nowhere")
 
 
