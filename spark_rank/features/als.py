@@ -45,8 +45,8 @@ FloatArray = NDArray[np.float64]
 _SEEN = 0.8
 # passes over the other users; one more changes the noise by less than a hundredth
 _PASSES = 4
-# ratings per block of ALS, and the least and greatest number of blocks. ALS's initial factors depend
-# on the number of blocks, so it must not depend on the cluster
+# ratings per block of ALS, and the least and greatest number of blocks. The initial factors of ALS
+# depend on the number of blocks, so it must not depend on the cluster
 _BLOCK_RATINGS, _LEAST_BLOCKS, _MOST_BLOCKS = 5_000_000, 4, 2000
 # bytes of factors that are collected in one job
 _COLLECTED = 1 << 28

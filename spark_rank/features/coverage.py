@@ -18,7 +18,7 @@ def cover(
 
     Candidate c has rated ``items[ends[c]:ends[c + 1]]``, each once. The value of a panel is
     ``Σ_i demand_i (1 + 1/2 + … + 1/c_i)`` with c_i members who rated item i: the first opinion on
-    an item counts most. Every step takes the candidate of the greatest gain, the first among equals.
+    an item counts most. Every step takes the candidate of greatest gain, the first among equals.
 
     A candidate's gain only falls as the panel grows (the value is submodular), so an old gain is an
     upper bound: it is computed again only for the candidate at the top of a heap. Gains are whole
