@@ -16,14 +16,14 @@ _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)$", re.MULTILINE)
 
 
 @contextmanager
-def damaged_files_are_named(own: str) -> Iterator[None]:
-    """Turn Spark's failure to read a file into `InputDataError`, except for files below `own`."""
+def damaged_files_are_named(run_root: str) -> Iterator[None]:
+    """Turn Spark's failure to read a file into `InputDataError`, but not below `run_root`."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         match = _FILE.search(text)
-        if match is None or _without_scheme(match[1]).startswith(_without_scheme(own)):
+        if match is None or _without_scheme(match[1]).startswith(_without_scheme(run_root)):
             raise
         raise InputDataError(f"{match[1]}: is damaged and cannot be read{_cause(text)}") from None
 

@@ -49,7 +49,7 @@ def best_users_of_bucket(
     users_at_once = max(1, _SCORES_AT_ONCE // max(len(items), 1))
     ids: list[str] = []
     best = [np.empty(0) for _ in items]
-    whose = [np.empty(0, dtype=np.int64) for _ in items]
+    best_owners = [np.empty(0, dtype=np.int64) for _ in items]
     for batch in in_order(blocks, users_at_once):
         places = pc.index_in(batch.column("user_id"), models.column("user_id"))
         users = batch.filter(places.is_valid())
@@ -68,10 +68,10 @@ def best_users_of_bucket(
         ids += users.column("user_id").to_pylist()
         for column in range(len(items)):
             candidates = np.concatenate([best[column], scores[:, column]])
-            owners = np.concatenate([whose[column], user_numbers])
+            owners = np.concatenate([best_owners[column], user_numbers])
             chosen = _greatest(candidates, owners, ids, job.count)
-            best[column], whose[column] = candidates[chosen], owners[chosen]
-    yield _rows(items, best, whose, ids)
+            best[column], best_owners[column] = candidates[chosen], owners[chosen]
+    yield _rows(items, best, best_owners, ids)
 
 
 def _remove_rated(
@@ -101,11 +101,11 @@ def _greatest(
 def _rows(
     items: NDArray[np.int64],
     best: list[NDArray[np.float64]],
-    whose: list[NDArray[np.int64]],
+    best_owners: list[NDArray[np.int64]],
     ids: list[str],
 ) -> pa.RecordBatch:
     sizes = [len(scores) for scores in best]
-    owners = np.concatenate([np.empty(0, dtype=np.int64), *whose])
+    owners = np.concatenate([np.empty(0, dtype=np.int64), *best_owners])
     columns = [
         pa.array(np.repeat(items, sizes), pa.int32()),
         pa.array(ids, pa.string()).take(pa.array(owners)),

@@ -56,23 +56,23 @@ class ChoicePrior:
         )
         return PriorFacts(errors, own_errors, self.ratings)
 
-    def best(self, own: Vector | None, n_ratings: int) -> int:
+    def best(self, user_errors: Vector | None, n_ratings: int) -> int:
         """Return the best point for a user with these own errors; None if they are undefined."""
         errors = np.array(self.errors)
-        if own is None:
+        if user_errors is None:
             return int(np.argmin(errors))
         mean_own = np.array(self.own_errors)
-        defined = np.isfinite(errors) & np.isfinite(mean_own) & np.isfinite(own)
+        defined = np.isfinite(errors) & np.isfinite(mean_own) & np.isfinite(user_errors)
         if not defined.any():
             return int(np.argmin(errors))
         trust = n_ratings / (n_ratings + self.ratings)
         corrected = np.full(len(errors), np.inf)
-        corrected[defined] = errors[defined] + trust * (own[defined] - mean_own[defined])
+        corrected[defined] = errors[defined] + trust * (user_errors[defined] - mean_own[defined])
         return int(np.argmin(corrected))
 
 
 def measured_prior(
-    held_back: Matrix, own: list[Vector | None], n_ratings: NDArray[np.int64]
+    held_back: Matrix, user_errors: list[Vector | None], n_ratings: NDArray[np.int64]
 ) -> ChoicePrior | None:
     """Return the prior with which the sample's users choose best; None if one point is as good.
 
@@ -80,7 +80,7 @@ def measured_prior(
     They compare each user's choice with the point that is best for all users.
     """
     errors = tuple(mean_and_error(column)[0] for column in held_back.T)
-    defined = [one for one in own if one is not None]
+    defined = [errors_of_user for errors_of_user in user_errors if errors_of_user is not None]
     if not defined or not math.isfinite(min(errors)):
         return None
     own_errors = tuple(mean_and_error(column)[0] for column in np.array(defined).T)
@@ -89,7 +89,10 @@ def measured_prior(
     best, best_gain = None, 0.0
     for ratings in _TRUSTED_FROM:
         prior = ChoicePrior(errors, own_errors, ratings)
-        chosen = [prior.best(one, int(n)) for one, n in zip(own, n_ratings, strict=True)]
+        chosen = [
+            prior.best(errors_of_user, int(n))
+            for errors_of_user, n in zip(user_errors, n_ratings, strict=True)
+        ]
         gain, noise = mean_and_error(for_all - held_back[users, chosen])
         if gain > best_gain and gain > _EVIDENCE * noise:
             best, best_gain = prior, gain

@@ -147,7 +147,9 @@ def ensemble_row(
     """Return a row of `ensemble_models`; an error of one user is recorded in the row."""
     columns: Row = {}
 
-    def fit(asked: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Ranker:
+    def fit(
+        _learner_spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits
+    ) -> Ranker:
         part = members(spec, problem, job)
         ensemble, ranks = _begin(spec, problem, sample, limits)
         X = with_offset(sample.X, sample.offset)

@@ -51,10 +51,10 @@ def best_candidate(spec: LearnerSpec, sample: Sample, limits: Limits) -> Params:
     Without a prior they are those of least error. The first point is taken among equals, and if
     the errors are undefined.
     """
-    own = candidate_errors(spec, sample, limits)
+    errors = candidate_errors(spec, sample, limits)
     if spec.prior is not None:
-        return spec.candidates()[spec.prior.best(own, len(sample.ratings))]
-    return spec.candidates()[0 if own is None else int(np.argmin(own))]
+        return spec.candidates()[spec.prior.best(errors, len(sample.ratings))]
+    return spec.candidates()[0 if errors is None else int(np.argmin(errors))]
 
 
 def held_back_errors(

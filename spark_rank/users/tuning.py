@@ -107,7 +107,7 @@ class SampleErrors:
     """The errors of the sample's users on one grid: a row per user, a column per point."""
 
     held_back: NDArray[np.float64]
-    own: list[NDArray[np.float64] | None]
+    user_errors: list[NDArray[np.float64] | None]
     n_ratings: NDArray[np.int64]
 
     @classmethod
@@ -117,16 +117,16 @@ class SampleErrors:
             pc.and_(pc.equal(errors["learner"], spec.label), pc.is_valid(errors["errors"]))
         )
         values = rows["errors"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        own = [
+        user_errors = [
             None if errors_of_user is None else np.array(errors_of_user)
             for errors_of_user in rows["own_errors"].to_pylist()
         ]
         table = values.reshape(len(rows), len(spec.candidates()))
-        return cls(table, own, rows["n_ratings"].to_numpy().astype(np.int64))
+        return cls(table, user_errors, rows["n_ratings"].to_numpy().astype(np.int64))
 
     def prior(self) -> ChoicePrior | None:
         """Return the prior for choosing per user; None if one point for all is as good."""
-        return measured_prior(self.held_back, self.own, self.n_ratings)
+        return measured_prior(self.held_back, self.user_errors, self.n_ratings)
 
 
 def grid_scores(
@@ -147,7 +147,7 @@ def grid_scores(
                 f"{spec.label}: no point of its grid can be chosen: "
                 + (
                     "each failed for some user of the sample: try other values"
-                    if len(sample.own)
+                    if len(sample.user_errors)
                     else "no user of the sample could be measured: raise tune.users"
                 )
             )
@@ -158,7 +158,7 @@ def grid_scores(
                 "candidate": position + 1,
                 "hyperparameters": spec.hyperparameters(scale, params),
                 "measure": spec.measure,
-                "users": len(sample.own),
+                "users": len(sample.user_errors),
                 "error": error,
                 "standard_error": noise,
                 "chosen": position == best,

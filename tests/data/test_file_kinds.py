@@ -1,4 +1,4 @@
-"""What is no text is told in one line, with the remedy."""
+"""Files that are not text are refused in one line, with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native files become ratings; what cannot is set aside with its reason, never lost."""
+"""Native files become ratings; other rows are quarantined with a reason, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feature files are mapped, verified, and refused when they are not what was written."""
+"""Feature files are mapped and verified, and refused if they have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that came with the data: matched, scaled, or refused with a reason."""
+"""Given vectors are matched, scaled, or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fit refuses, says and leaves: nothing behind it, whatever goes wrong."""
+"""What `fit` refuses, its messages, and that a failed fit leaves no caches behind."""
 
 from __future__ import annotations
 

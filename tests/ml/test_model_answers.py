@@ -1,4 +1,4 @@
-"""What a model answers: about strangers, about new ratings, about itself."""
+"""Predictions for unknown users, folding in, metrics and explanations of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A saved model is a run, a run is a model: the same answers, whole and readable by anybody."""
+"""A saved model is a run, and a run opens as a model with the same results."""
 
 from __future__ import annotations
 

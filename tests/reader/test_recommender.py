@@ -110,7 +110,7 @@ def test_a_folded_user_has_the_row_of_the_table(run: Run) -> None:
         for row in rows[:8]:
             own = ratings_of(run, row["user_id"], training=True)
             folded = reader.fold_in(own, user_id=row["user_id"])
-            # of nothing held out, nobody can say how much members differ there
+            # without held-out ratings, the disagreement of the members there is undefined
             free = ("n_test", "bucket", "disagreement")
             for name, value in folded.row.items():
                 if name not in free:

@@ -1,4 +1,4 @@
-"""Users in child processes: whoever ends the process is given up, and nobody else notices."""
+"""A user who crashes a child process gets a row that says so; other users are not affected."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ class MixedHeadersError(Exception):
 class _Fit:
     """How well a separator fits some lines.
 
-    `evidence` is 0 for no table, `regular` the share of lines of the usual width, and `own` the
+    `evidence` is 0 for no table, `regular` the share of lines of the usual width, and `clean` the
     share of cells without signs of another separator.
     """
 
     evidence: int
     regular: float
-    own: float
+    clean: float
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
@@ -145,7 +145,7 @@ def _best_delimiter(
         worst = _Fit(
             min(fit.evidence for fit in fits),
             min(fit.regular for fit in fits),
-            sum(fit.own for fit in fits) / len(fits),
+            sum(fit.clean for fit in fits) / len(fits),
         )
         if worst.evidence and _key(worst) > _key(best):
             best, chosen = worst, delimiter
@@ -153,7 +153,7 @@ def _best_delimiter(
 
 
 def _key(fit: _Fit) -> tuple[int, float, float]:
-    return fit.evidence, fit.own, fit.regular
+    return fit.evidence, fit.clean, fit.regular
 
 
 def _fit(lines: Sequence[str], delimiter: str, columns: Mapping[str, str | None]) -> _Fit:

@@ -51,9 +51,9 @@ def _table(lines: DataFrame, header: str) -> DataFrame:
         ]
     )
     # an empty cell means that the judge has not judged
-    given = F.filter(scores, lambda s: F.trim(s.score) != "")
+    filled = F.filter(scores, lambda s: F.trim(s.score) != "")
     item = _item(F.get("cells", F.lit(0)), F.get("cells", F.lit(1)))
-    return _entries(cells, F.size("cells") == len(judges) + 2, item, given)
+    return _entries(cells, F.size("cells") == len(judges) + 2, item, filled)
 
 
 def _fields(lines: DataFrame) -> DataFrame:
@@ -80,11 +80,11 @@ def _fields(lines: DataFrame) -> DataFrame:
     )
     cells = one.withColumn("cells", F.split("pair", r"\s+"))
     digits = F.split(F.get("cells", F.lit(1)), "")
-    given = F.transform(
+    scores = F.transform(
         digits, lambda d, i: F.struct((i + 1).cast("string").alias("judge"), d.alias("score"))
     )
     item = _item(F.col("query"), F.get("cells", F.lit(0)))
-    return _entries(cells, F.col("fields_ok"), item, given)
+    return _entries(cells, F.col("fields_ok"), item, scores)
 
 
 def _item(query: F.Column, document: F.Column) -> F.Column:
@@ -92,10 +92,10 @@ def _item(query: F.Column, document: F.Column) -> F.Column:
     return F.concat(read_identifier(query), F.lit("/"), read_identifier(document))
 
 
-def _entries(cells: DataFrame, fields_ok: F.Column, item: F.Column, given: F.Column) -> DataFrame:
+def _entries(cells: DataFrame, fields_ok: F.Column, item: F.Column, scores: F.Column) -> DataFrame:
     """Return a row per judge, or one malformed row."""
     nothing = F.array(F.struct(*[F.lit("").alias(name) for name in ("judge", "score")]))
     checked = cells.withColumn("whole", fields_ok).withColumn("item", item)
-    rows = checked.withColumn("entry", F.explode(F.when(F.col("whole"), given).otherwise(nothing)))
+    rows = checked.withColumn("entry", F.explode(F.when(F.col("whole"), scores).otherwise(nothing)))
     parts = {"user": F.col("entry.judge"), "item": F.col("item"), "rating": F.col("entry.score")}
     return typed(rows, parts, F.col("whole"))
