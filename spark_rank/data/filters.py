@@ -147,5 +147,5 @@ def _check_not_empty(step: FilterStep, key: str) -> None:
         raise InputDataError(
             f"{key} ({step.label}) leaves nothing{in_round} of "
             f"{count_of(step.before.ratings, 'rating')} of {count_of(step.before.users, 'user')} "
-            f"and {count_of(step.before.items, 'item')}: lower its bounds"
+            f"and {count_of(step.before.items, 'item')}: relax it"
         )

@@ -203,7 +203,9 @@ def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
         groups = np.concatenate(_arrays(packed, "groups", of_learner, np.int8))[order]
     sizes = {table.shape[1] for table in values.values()}
     if len(sizes) != 1:
-        raise ContractError(f"the learners have different numbers of users in metrics: {sizes}")
+        raise ContractError(
+            f"table metrics: learners have different numbers of users, {sizes}: run evaluate again"
+        )
     return values, groups
 
 
