@@ -1,1 +1,1 @@
-"""Formats in, contracts, quality checks, dictionaries, user blocks, splits, synthetic data."""
+"""From raw files to user blocks: formats, quality checks, dictionaries, filters and splits."""

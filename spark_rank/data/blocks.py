@@ -1,4 +1,4 @@
-"""User blocks: all of a user's ratings in one row, the first `n_train` of them to train."""
+"""User blocks: all ratings of a user in one row; the first `n_train` are the training part."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ def user_blocks(
     *,
     by_bucket: bool = False,
 ) -> DataFrame:
-    """Return a block of every user who has ratings.
+    """Return a block of every user who has ratings, sorted by bucket and user.
 
-    Order and split follow from a hash of (seed, user id, item id), and of time for the splits by
-    time: no partitioning, retry or re-run can change them, nor other users and items that come or
-    go; and no (user, item) is on both sides. Users are packed where their ratings are; the packed
-    rows are shuffled by bucket, unless the ratings come `by_bucket`: no bucket in two partitions.
-    Blocks come in the order of bucket and user. Ratings in the order of users, as `ingest` leaves
-    them, are packed without sorting; any other order gives the same blocks. Every worker holds
-    eight bytes per item.
+    Order and split depend on a hash of (seed, user id, item id), and for splits by time on the
+    times. They do not depend on partitions, retries, or other users and items; and no (user, item)
+    is in both parts. Ratings are packed by user where they are, and the packed rows are shuffled
+    by bucket. With `by_bucket`, no bucket is in two partitions of `ratings`, and there is no
+    shuffle. Ratings sorted by user, as `ingest` writes them, are packed without sorting; any other
+    order gives the same blocks. Every worker holds eight bytes per item.
     """
     spark = ratings.sparkSession
     with_time = settings.timestamps or goes_by_time(settings)
@@ -62,18 +61,18 @@ def user_blocks(
 
 
 def _item_keys(items: DataFrame) -> NDArray[np.int64]:
-    """Return the hash of every item's id by its number."""
-    found = items.select("item", F.xxhash64("item_id").alias("item_key")).toArrow()
-    numbers = found.column("item").to_numpy()
+    """Return the hash of every item's id, by item number."""
+    table = items.select("item", F.xxhash64("item_id").alias("item_key")).toArrow()
+    numbers = table.column("item").to_numpy()
     keys = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    keys[numbers] = found.column("item_key").to_numpy()
+    keys[numbers] = table.column("item_key").to_numpy()
     return keys
 
 
 def training_part(blocks: DataFrame, *keep: str) -> DataFrame:
-    """Return the columns `keep`, ``item`` and ``rating``, a row per training rating.
+    """Return the columns `keep`, ``item`` and ``rating``, with a row per training rating.
 
-    It is all that features may see.
+    Features may only be made from these.
     """
     zipped = F.arrays_zip(
         F.slice("items", 1, F.col("n_train")).alias("item"),
@@ -90,10 +89,9 @@ def with_held_back(
 ) -> DataFrame:
     """Hold back the last of `parts` parts of the training ratings of `users` (column ``user``).
 
-    These users' blocks end with what is held back, two ratings at least: their held-out ratings
-    are not there. At least `least_training` ratings stay to train. A block's ratings come by hash,
-    with a split by time in the order of time, and so what is held back is to the training part
-    what the held-out ratings are to the whole.
+    In the blocks of these users the held-back ratings, at least two, replace the held-out part. At
+    least `least_training` ratings stay in the training part. Ratings are in the order of a hash,
+    or of time for splits by time, so they are held back as the held-out part was split off.
     """
     n_train, chosen = F.col("n_train"), F.col("chosen").isNotNull()
     wanted = F.greatest(F.lit(2), F.floor(n_train / parts).cast("int"))
@@ -103,6 +101,6 @@ def with_held_back(
         name: F.when(chosen, F.slice(name, 1, n_train)).otherwise(F.col(name))
         for name in ("items", "ratings")
     }
-    # all from the columns as they were, `n_train` too
+    # all expressions read the old columns, also the old `n_train`
     cut["n_train"] = F.when(chosen, n_train - held_back).otherwise(n_train)
     return marked.withColumns(cut).drop("chosen")

@@ -1,4 +1,4 @@
-"""Tells of a damaged input file in one line, where Spark tells of a task that failed."""
+"""Reports a damaged input file in one line, in place of Spark's failed task."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*([\w$]+): (.*)$", re.MULTILINE)
 
 
 @contextmanager
-def damaged_files_are_named(own: str) -> Iterator[None]:
-    """Turn Spark's failure to read a file into `InputDataError`, but not of files below `own`."""
+def damaged_files_are_named(run_root: str) -> Iterator[None]:
+    """Turn Spark's failure to read a file into `InputDataError`, but not below `run_root`."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
-        found = _FILE.search(text)
-        if found is None or _bare(found[1]).startswith(_bare(own)):
+        match = _FILE.search(text)
+        if match is None or _without_scheme(match[1]).startswith(_without_scheme(run_root)):
             raise
-        raise InputDataError(f"{found[1]}: is damaged and cannot be read{_cause(text)}") from None
+        raise InputDataError(f"{match[1]}: is damaged and cannot be read{_cause(text)}") from None
 
 
-def _bare(path: str) -> str:
+def _without_scheme(path: str) -> str:
     return re.sub("^file:/+", "/", path)
 
 
 def _cause(text: str) -> str:
-    """Return the innermost reason that the JVM gives."""
-    causes = [f"{kind}: {said}" for kind, said in _CAUSE.findall(text)]
+    """Return the innermost cause in the JVM's trace."""
+    causes = [f"{exception}: {message}" for exception, message in _CAUSE.findall(text)]
     return f" ({causes[-1].strip()})" if causes else ""

@@ -1,4 +1,4 @@
-"""Dense integers for original ids: the same ints for the same ids, however they are partitioned."""
+"""Numbers original ids with dense integers, which do not depend on partitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-# fixed for good: the dense numbers follow from it
+# never change it: the dense numbers depend on it
 _BUCKETS = 256
 
 
@@ -23,15 +23,15 @@ def number_ids(
 ) -> DataFrame:
     """Return one row per distinct id with its dense number from 0.
 
-    Ids are spread over a fixed number of hash buckets and numbered bucket by bucket, inside a
-    bucket in the order of the ids: no task ever sees more than its bucket, and the numbers
-    depend on the set of ids alone. Ids in `known`, a dictionary that this function made, keep
-    their numbers, whether they occur or not; new ones go on behind its last. `few` ids, however
-    often each, are numbered by the driver: the same numbers, in fewer jobs.
+    Ids are spread over a fixed number of hash buckets and numbered bucket by bucket, in the order
+    of the ids within a bucket. So a task holds only its bucket, and the numbers depend on the set
+    of ids alone. Ids in `known`, an earlier result of this function, keep their numbers, whether
+    they occur or not; new ids follow after its last number. With `few` ids the driver numbers
+    them: the same numbers, in fewer jobs.
     """
     bucket = F.pmod(F.xxhash64(F.col(id_column)), F.lit(_BUCKETS)).cast("int")
     if few and known is None:
-        return _numbered_here(ids.select(id_column, bucket.alias("id_bucket")), number_column)
+        return _numbered_by_driver(ids.select(id_column, bucket.alias("id_bucket")), number_column)
     distinct = ids.select(id_column).distinct()
     first = 0
     if known is not None:
@@ -49,13 +49,13 @@ def number_ids(
     return numbered if known is None else known.unionByName(numbered)
 
 
-def _numbered_here(ids: DataFrame, number_column: str) -> DataFrame:
-    found = ids.toArrow()
-    id_column = found.column_names[0]
-    # as Spark orders strings: by their bytes
+def _numbered_by_driver(ids: DataFrame, number_column: str) -> DataFrame:
+    table = ids.toArrow()
+    id_column = table.column_names[0]
+    # Spark orders strings by their bytes
     keys = {
         (bucket, text.encode(), text)
-        for text, bucket in zip(*(column.to_pylist() for column in found.columns), strict=True)
+        for text, bucket in zip(*(column.to_pylist() for column in table.columns), strict=True)
     }
     texts = pa.array([text for *_, text in sorted(keys)], pa.string())
     numbers = pa.array(np.arange(len(texts)), pa.int32())

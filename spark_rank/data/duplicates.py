@@ -1,4 +1,4 @@
-"""Ratings of the same user and item: which one counts."""
+"""Resolves several ratings of the same user and item."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Ratings(NamedTuple):
     times: IntArray
 
     def take(self, rows: NDArray[Any]) -> Ratings:
-        """Return the rows chosen by places or a mask."""
+        """Return some rows, by positions or a mask."""
         return Ratings(*(column[rows] for column in self))
 
 
 def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
-    """Return the ratings that count and the others, in the order of user and item.
+    """Return the ratings that count and the others, both sorted by user and item.
 
-    Policies: ``latest`` and ``first`` by time (an unknown time is the last choice; at the same
-    time the higher and the lower rating), ``mean`` puts the mean of all in place of the latest,
-    ``reject`` lets none count. The order is total up to rows that are equal in every value:
-    whatever order they come in, the result is the same, means to the last bit.
+    ``latest`` and ``first`` choose by time; a rating without a time is chosen last, and at equal
+    times ``latest`` takes the higher rating, ``first`` the lower. ``mean`` replaces the latest by
+    the mean of all, ``reject`` drops all. The result does not depend on the order of the rows,
+    down to the last bit of the means.
     """
     order = order_of_pairs(ratings.users, ratings.items)
     ratings = ratings.take(order)
@@ -44,7 +44,7 @@ def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
     )
     if not repeats.any():
         return ratings, ratings.take(repeats)
-    # only the pairs that occur again have an order of their own
+    # only the rows of repeated pairs have to be ordered further
     member = repeats.copy()
     member[:-1] |= repeats[1:]
     places = np.flatnonzero(member)
@@ -65,7 +65,7 @@ def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
 
 
 def order_of_pairs(users: IntArray, items: IntArray) -> IntArray:
-    """Return the places in the order of user and item; ties as they come."""
+    """Return the positions sorted by user and item; ties keep their order."""
     places = np.arange(len(users))
     for_place, for_item, for_user = (
         max(1, int(most).bit_length())
@@ -73,14 +73,14 @@ def order_of_pairs(users: IntArray, items: IntArray) -> IntArray:
     )
     if for_user + for_item + for_place > 63:
         return np.lexsort((items, users))
-    # sorting numbers that hold their place is several times faster than sorting places
+    # keys that hold the position sort several times faster than positions by key
     keys = ((users << for_item | items) << for_place) | places
     keys.sort()
     return keys & ((1 << for_place) - 1)
 
 
 def _means(ratings: FloatArray, firsts: IntArray) -> FloatArray:
-    """Return the mean of every run, summed one by one in order: no other order of rounding."""
+    """Return the mean of every run, summed one by one in order, to fix the rounding."""
     ends = np.append(firsts[1:], len(ratings))
     total = ratings[firsts].copy()
     for step in range(1, int((ends - firsts).max())):

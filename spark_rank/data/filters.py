@@ -1,4 +1,4 @@
-"""Activity groups and density subsets: users and items kept by their numbers of ratings.
+"""Filters ratings by activity: keeps users and items by their numbers of ratings.
 
 The papers' subsets are ``{user_min: 20, user_max: 40}`` (a group of reviewers),
 ``{user_min: 150, item_min: 360}`` (Netflix: both thresholds on the same ratings) and
@@ -19,15 +19,15 @@ from spark_rank.errors import InputDataError
 from spark_rank.records.data import FilterFacts
 from spark_rank.wording import count_of
 
-# so many numbers are sent to every task; more are joined by sorting
+# tables of up to so many rows are broadcast; larger ones are joined by sorting
 BROADCAST_ROWS = 2_000_000
-# writes a table under a name and returns what is written: later steps start from there
+# writes a table under a name and returns the written table, from which later steps start
 Keep = Callable[[DataFrame, str], DataFrame]
 
 
 @dataclass(frozen=True)
 class Activity:
-    """How many ratings every user and every item has: tables ``user, n`` and ``item, n``."""
+    """The number of ratings of every user and item: tables ``user, n`` and ``item, n``."""
 
     by_user: DataFrame
     by_item: DataFrame
@@ -38,7 +38,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class FilterStep:
-    """What a filter left of what it was given; `user_share` belongs to no round: 0."""
+    """The activity before and after a filter; the round of `user_share` is 0."""
 
     label: str
     round: int
@@ -71,13 +71,13 @@ def count_activity(ratings: DataFrame, keep: Keep, name: str) -> Activity:
 def filter_ratings(
     ratings: DataFrame, users: DataFrame, settings: PrepareConfig, seed: int, keep: Keep
 ) -> tuple[DataFrame, list[FilterStep]]:
-    """Return the ratings that stay, and what every filter did; nothing is counted without any.
+    """Return the ratings that stay, and the steps; without filters nothing is counted.
 
-    The filters are applied one after the other, each to what the one before left, and gone
-    through `filter_rounds` times or until a whole round drops nothing. `user_share` of the users
-    that are left is the last step: thresholds are counted on all users, and which users the share
-    holds depends on (seed, user id) alone; a larger share holds those of a smaller one. Every
-    step counts anew, in two passes. Raises `InputDataError` if a filter leaves nothing.
+    The filters are applied one after the other, for `filter_rounds` rounds or until a whole round
+    drops nothing. The last step keeps `user_share` of the remaining users, so that thresholds are
+    counted on all users. Which users it keeps depends on (seed, user id) alone, and a larger share
+    includes the users of a smaller one. Every step counts again, in two passes. Raises
+    `InputDataError` if a filter leaves nothing.
     """
     if not settings.filters and settings.user_share == 1.0:
         return ratings, []
@@ -87,8 +87,8 @@ def filter_ratings(
         first = activity
         for position, entry in enumerate(settings.filters):
             kept_users, kept_items = _within_bounds(activity, entry)
-            left = _restricted(ratings, activity, kept_users, kept_items)
-            after = count_activity(left, keep, f"round_{number}_filter_{position}")
+            remaining = _restricted(ratings, activity, kept_users, kept_items)
+            after = count_activity(remaining, keep, f"round_{number}_filter_{position}")
             steps.append(FilterStep(entry.label, number, activity, after))
             _check_not_empty(steps[-1], f"prepare.filters[{position}]")
             activity = after
@@ -97,8 +97,8 @@ def filter_ratings(
     if settings.user_share < 1.0:
         chosen = users.where(in_share(F.xxhash64("user_id"), settings.user_share, seed))
         kept_users = activity.by_user.join(chosen, "user", "left_semi")
-        left = _restricted(ratings, activity, kept_users, activity.by_item)
-        after = count_activity(left, keep, "share")
+        remaining = _restricted(ratings, activity, kept_users, activity.by_item)
+        after = count_activity(remaining, keep, "share")
         steps.append(FilterStep(f"user_share: {settings.user_share:g}", 0, activity, after))
         _check_not_empty(steps[-1], "prepare.user_share")
         activity = after
@@ -106,19 +106,19 @@ def filter_ratings(
 
 
 def settled(steps: Sequence[FilterStep]) -> bool:
-    """Tell whether the last round of the filters dropped nothing: another would not either."""
+    """Tell whether the last round dropped nothing: more rounds would change nothing."""
     last = max((step.round for step in steps), default=0)
     return all(s.before.ratings == s.after.ratings for s in steps if s.round == last > 0)
 
 
 def in_share(user_key: Column, share: float, seed: int) -> Column:
-    """Tell whether a user belongs to the sample: 53 bits of a hash, as a number below the share."""
+    """Return whether a user is in the sample: 53 bits of a hash are below the share."""
     hashed = F.xxhash64(F.lit(seed), F.lit("user_share"), user_key)
     return F.shiftrightunsigned(hashed, 11) < F.lit(math.ceil(share * 2**53))
 
 
 def short(frame: DataFrame, rows: int) -> DataFrame:
-    """Return the table, marked for broadcast if it is short enough for every task."""
+    """Return the table, marked for broadcast if it has few rows."""
     return F.broadcast(frame) if rows <= BROADCAST_ROWS else frame
 
 
@@ -135,7 +135,7 @@ def _between(least: int | None, most: int | None) -> Column:
 def _restricted(
     ratings: DataFrame, activity: Activity, users: DataFrame, items: DataFrame
 ) -> DataFrame:
-    """Return the ratings of these users for these items, which are some of the activity's."""
+    """Return the ratings of `users` for `items`, both subsets of those of `activity`."""
     return ratings.join(short(users.select("user"), activity.users), "user", "left_semi").join(
         short(items.select("item"), activity.items), "item", "left_semi"
     )
@@ -143,9 +143,9 @@ def _restricted(
 
 def _check_not_empty(step: FilterStep, key: str) -> None:
     if step.after.ratings == 0:
-        again = f" in round {step.round}" if step.round > 1 else ""
+        in_round = f" in round {step.round}" if step.round > 1 else ""
         raise InputDataError(
-            f"{key} ({step.label}) leaves nothing{again} of "
+            f"{key} ({step.label}) leaves nothing{in_round} of "
             f"{count_of(step.before.ratings, 'rating')} of {count_of(step.before.users, 'user')} "
-            f"and {count_of(step.before.items, 'item')}: lower its bounds"
+            f"and {count_of(step.before.items, 'item')}: relax it"
         )

@@ -1,7 +1,7 @@
-"""Merging: all pieces of a share of users become its ratings: numbered, in order, each once.
+"""Merges the pieces of a share of users into its ratings: numbered, sorted, without duplicates.
 
-What a Spark worker does with the rows of some shares. They are the pieces, the numbers of their
-users and, for every piece, the numbers of its items.
+A Spark worker gets the rows of some shares: the pieces, the numbers of their users and, unless
+there is a dictionary, the numbers of each piece's items.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ItemNumbers(NamedTuple):
 
 @dataclass
 class Share:
-    """What has come of a share."""
+    """The rows of a share that have been read so far."""
 
     pieces: list[dict[str, Any]] = field(default_factory=list)
     users: list[pa.StringArray] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Share:
     items: dict[int, IntArray] = field(default_factory=dict)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take a row: a piece, numbers of users, or numbers of a piece's items."""
+        """Add a row: a piece, numbers of users, or numbers of a piece's items."""
         if row["user_numbers"] is not None:
             self.users.append(unpack_strings(row["users"]))
             self.user_numbers.append(unpack_integers(row["user_numbers"]))
@@ -79,7 +79,7 @@ class Share:
             self.pieces.append(row)
 
     def look_up(self, dictionary: ItemNumbers) -> None:
-        """Find the numbers of all pieces' items at a time: a table of the ids is made each time."""
+        """Find the item numbers of all pieces in one lookup: each lookup hashes all ids anew."""
         numbers = dictionary.of(pa.concat_arrays([piece["items"] for piece in self.pieces]))
         first = 0
         for piece in self.pieces:
@@ -87,11 +87,11 @@ class Share:
             first += len(piece["items"])
 
     def ratings(self) -> Ratings:
-        """Return the ratings of all pieces under their numbers, in no order."""
-        known, numbers = pa.concat_arrays(self.users), np.concatenate(self.user_numbers)
+        """Return the ratings of all pieces with dense numbers, in any order."""
+        user_ids, numbers = pa.concat_arrays(self.users), np.concatenate(self.user_numbers)
         parts = []
         for piece in self.pieces:
-            places = pc.index_in(unpack_strings(piece["users"]), value_set=known)
+            places = pc.index_in(unpack_strings(piece["users"]), value_set=user_ids)
             users = numbers[places.to_numpy(zero_copy_only=False)]
             items = self.items[piece["chunk"]]
             parts.append(
@@ -111,11 +111,11 @@ def merge_shares(
     repeated: bool,
     dictionary: Shared[ItemNumbers] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the ratings that count, or (`repeated`) those that others stand for.
+    """Yield the ratings that count or, with `repeated`, the duplicates that do not.
 
-    The numbers of the items are found in the `dictionary`, or come as rows, one for every piece.
-    What `DataFrame.mapInArrow` calls; a task has all rows of some shares, share by share, and holds
-    one share at a time. O(n log n) for n ratings of a share, some 100 bytes each.
+    Item numbers are looked up in the `dictionary`, or come as one row per piece.
+    `DataFrame.mapInArrow` calls it; a task has all rows of some shares, share by share, and holds
+    one share at a time. O(n log n) for n ratings of a share, about 100 bytes each.
     """
     share, number = Share(), None
     for batch in batches:
@@ -132,7 +132,7 @@ def merge_shares(
 def _merged(
     share: Share, policy: str, repeated: bool, dictionary: Shared[ItemNumbers] | None
 ) -> Iterator[pa.RecordBatch]:
-    # users of an earlier run's dictionary need not have ratings
+    # users of an earlier run's dictionary may have no ratings
     if share.pieces:
         if dictionary is not None:
             share.look_up(dictionary.value)
@@ -141,21 +141,21 @@ def _merged(
 
 
 def distinct_users(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the different ids of the packed columns ``users`` of a task.
+    """Yield the distinct ids in the packed column ``users`` of a task.
 
-    What `DataFrame.mapInArrow` calls.
+    `DataFrame.mapInArrow` calls it.
     """
-    known = pa.array([], pa.string())
+    distinct = pa.array([], pa.string())
     for batch in batches:
         lists = [unpack_strings(value.as_buffer()) for value in batch.column("users")]
-        known = pc.unique(pa.concat_arrays([known, *lists]))
-    yield from pa.table([known], names=["user_id"]).to_batches(_BATCH)
+        distinct = pc.unique(pa.concat_arrays([distinct, *lists]))
+    yield from pa.table([distinct], names=["user_id"]).to_batches(_BATCH)
 
 
 def pack_numbers(batches: Iterator[pa.RecordBatch], shares: Shares) -> Iterator[pa.RecordBatch]:
     """Turn rows ``user_id, user`` into a packed row per share and batch.
 
-    What `DataFrame.mapInArrow` calls.
+    `DataFrame.mapInArrow` calls it.
     """
     for batch in batches:
         ids = batch.column("user_id")
@@ -176,7 +176,7 @@ def pack_numbers(batches: Iterator[pa.RecordBatch], shares: Shares) -> Iterator[
 
 
 def unpacked_ratings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the column ``rating`` of packed ones. What `DataFrame.mapInArrow` calls."""
+    """Yield ``rating`` from packed ``ratings``; `DataFrame.mapInArrow` calls it."""
     for batch in batches:
         for packed in batch.column("ratings"):
             values = pa.array(unpack_ratings(packed.as_buffer()))

@@ -1,7 +1,8 @@
-"""Blocks out of ratings: what workers do before and after packed users get their ids.
+"""Packs ratings into rows per user, and arranges packed rows into user blocks.
 
-Before it rows of ratings become a row per user, or several where they come from several places;
-behind it the rows of a user become the block, in the order of `spark_rank.data.splits`.
+Packing gives a row per user, or several if the user's ratings are in several partitions. Spark then
+joins the ids, and arranging turns the rows of a user into a block, in the order of
+`spark_rank.data.splits`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from spark_rank.errors import ContractError
 from spark_rank.session.sharing import Shared
 from spark_rank.tables.contract import Column, arrow_schema
 
-# enough that a row per user is rare to be cut, and little memory
+# large enough that few users are split into several rows, small enough for memory
 _ROWS_PACKED = 1_000_000
 _BYTES_ARRANGED = 4_000_000
 
@@ -43,17 +44,17 @@ BLOCK_COLUMNS = (
     Column("items", "array<int>", "dense item numbers in presentation order"),
     Column("ratings", "array<float>", "ratings in the same order"),
     Column("timestamps", "array<bigint>", "timestamps in the same order"),
-    Column("n_train", "int", "how many of them are for training"),
+    Column("n_train", "int", "size of the training part"),
     Column("bucket", "int", "bucket of the user"),
 )
 _PACKED_SCHEMA, _BLOCK_SCHEMA = arrow_schema(PACKED_COLUMNS), arrow_schema(BLOCK_COLUMNS)
-# stands for an unknown time among packed ones
+# an unknown time among packed ones
 _UNKNOWN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class BlockJob:
-    """What a worker needs to know: the split, its keys, and the hash of every item's id."""
+    """The settings of a worker: the split, its keys, and the hash of every item's id."""
 
     settings: PrepareConfig
     keys: SplitKeys
@@ -63,9 +64,9 @@ class BlockJob:
 def pack_users(
     batches: Iterator[pa.RecordBatch], rows_packed: int = _ROWS_PACKED
 ) -> Iterator[pa.RecordBatch]:
-    """Turn ``user, item, rating[, timestamp]`` into a packed row per user of a million ratings.
+    """Turn ``user, item, rating[, timestamp]`` into packed rows, one per user in a million ratings.
 
-    What `DataFrame.mapInArrow` calls. Ratings that come in the order of users need no sorting.
+    `DataFrame.mapInArrow` calls it. Ratings that are sorted by user need no sorting.
     """
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -102,16 +103,16 @@ def _cells(values: NDArray[Any], ends: NDArray[np.int64]) -> pa.BinaryArray:
 
 
 def arrange_blocks(batches: Iterator[pa.RecordBatch], job: BlockJob) -> Iterator[pa.RecordBatch]:
-    """Turn packed rows in the order of the users into blocks.
+    """Turn packed rows, sorted by user, into blocks.
 
-    What `DataFrame.mapInArrow` calls. O(n log n) for a user's n ratings.
+    `DataFrame.mapInArrow` calls it. O(n log n) for a user's n ratings.
     """
     item_keys = job.item_keys.value
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in filter(len, batches):
         users = batch.column("user").to_numpy()
-        # the last user's rows may go on in the next batch
+        # the last user's rows may continue in the next batch
         cut = int(np.searchsorted(users, users[-1]))
         waiting.append(batch.slice(0, cut))
         held += batch.slice(0, cut).get_total_buffer_size() if cut else 0
@@ -126,7 +127,7 @@ def arrange_blocks(batches: Iterator[pa.RecordBatch], job: BlockJob) -> Iterator
 def _arranged(
     batches: list[pa.RecordBatch], job: BlockJob, item_keys: NDArray[np.int64]
 ) -> pa.RecordBatch:
-    """Return the blocks of whole users."""
+    """Return the blocks of users whose rows are complete."""
     table = pa.concat_batches(batches)
     settings = job.settings
     users = table.column("user").to_numpy()
@@ -158,22 +159,22 @@ def _arranged(
 
 def _check_known(ids: pa.StringArray, users: NDArray[np.int32]) -> None:
     if ids.null_count:
-        stranger = users[ids.is_null().to_numpy(zero_copy_only=False)][0]
+        unknown = users[ids.is_null().to_numpy(zero_copy_only=False)][0]
         raise ContractError(
-            f"table ratings: user {stranger} is not in the table users: run ingest again"
+            f"table ratings: user {unknown} is not in the table users: run ingest again"
         )
 
 
-def _flat(column: pa.BinaryArray, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return all cells of a packed column end to end, without a copy."""
+def _flat(column: pa.BinaryArray, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return all values of a packed column end to end, without a copy."""
     _, offsets, data = column.buffers()
     if data is None:
-        return np.empty(0, kind)
+        return np.empty(0, dtype)
     ends = np.frombuffer(offsets, np.int32)
     first, last = ends[column.offset], ends[column.offset + len(column)]
-    return np.frombuffer(data, np.uint8)[first:last].view(kind)
+    return np.frombuffer(data, np.uint8)[first:last].view(dtype)
 
 
 def _lists(values: NDArray[Any], ends: NDArray[np.int64]) -> pa.ListArray:
-    known = values != _UNKNOWN if values.dtype == np.int64 else np.ones(len(values), bool)
-    return pa.ListArray.from_arrays(ends.astype(np.int32), pa.array(values, mask=~known))
+    is_known = values != _UNKNOWN if values.dtype == np.int64 else np.ones(len(values), bool)
+    return pa.ListArray.from_arrays(ends.astype(np.int32), pa.array(values, mask=~is_known))

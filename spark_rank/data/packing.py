@@ -1,4 +1,4 @@
-"""Columns as bytes: what one worker hands to another passes Spark as a few large values."""
+"""Packs columns as bytes, so that Spark moves a few large values instead of many rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ IntArray = NDArray[np.int64]
 
 _HEAD = struct.Struct("<qqB")
 _DAY = 86_400
-# wide enough that no rating or time overflows when the least is taken off
+# unsigned: values are stored minus their minimum, and no rating or time overflows
 _WIDTHS = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
 _WHOLE, _DOUBLE = b"w", b"d"
 
 
 def pack_integers(values: IntArray) -> bytes:
-    """Return the numbers in as few bytes each as their span needs; whole days count as days."""
+    """Return the numbers as bytes, as narrow as their range allows; whole days as days."""
     if not len(values):
         return _HEAD.pack(0, 1, 1)
     least = int(values.min())
@@ -30,14 +30,14 @@ def pack_integers(values: IntArray) -> bytes:
 
 
 def unpack_integers(data: bytes | memoryview) -> IntArray:
-    """Return what `pack_integers` was given."""
+    """Return the numbers that `pack_integers` packed."""
     least, unit, size = _HEAD.unpack_from(data)
     width = next(w for w in _WIDTHS if w.itemsize == size)
     return np.frombuffer(data, width, offset=_HEAD.size).astype(np.int64) * unit + least
 
 
 def pack_ratings(values: NDArray[np.float64]) -> bytes:
-    """Return doubles bit by bit, or as integers where they are small and whole."""
+    """Return doubles as bytes: as integers if all are small and whole, else bit by bit."""
     whole = np.abs(values) < 2**31
     whole &= (values == np.rint(values)) & ~((values == 0) & np.signbit(values))
     if whole.all():
@@ -46,14 +46,14 @@ def pack_ratings(values: NDArray[np.float64]) -> bytes:
 
 
 def unpack_ratings(data: bytes | memoryview) -> NDArray[np.float64]:
-    """Return what `pack_ratings` was given."""
+    """Return the ratings that `pack_ratings` packed."""
     if data[:1] == _WHOLE:
         return unpack_integers(data[1:]).astype(np.float64)
     return np.frombuffer(data, np.float64, offset=1)
 
 
 def pack_strings(values: pa.StringArray) -> bytes:
-    """Return texts as one Arrow stream."""
+    """Return strings as one Arrow stream."""
     batch = pa.record_batch([values], names=["text"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -62,5 +62,5 @@ def pack_strings(values: pa.StringArray) -> bytes:
 
 
 def unpack_strings(data: bytes | pa.Buffer) -> pa.StringArray:
-    """Return what `pack_strings` was given."""
+    """Return the strings that `pack_strings` packed."""
     return pa.ipc.open_stream(data).read_next_batch().column(0)

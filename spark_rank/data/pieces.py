@@ -1,9 +1,9 @@
-"""Pieces: parsed ratings on their way to the task that merges those of one share of users.
+"""Pieces: parsed ratings in packed rows, for the task that merges one share of users.
 
 A piece is one row with hundreds of thousands of ratings: codes, ratings and times as packed
-columns, and the ids that the codes stand for. What Spark writes, shuffles and reads is thereby a
-thousandth of the rows. Every rating is in a chunk, of `CHUNK_ROWS` rows at most, and every chunk
-is cut into pieces by the share that its users belong to.
+columns, and the ids of the codes. So Spark writes, shuffles and reads a thousandth of the rows.
+Every rating is in a chunk of at most `CHUNK_ROWS` rows, and every chunk is cut into pieces by the
+shares of its users.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from spark_rank.tables.contract import Column, arrow_schema
 
 IntArray = NDArray[np.int64]
 
-# a chunk takes some 400 MB while it is cut; long ids end it before
+# a chunk takes about 400 MB while it is cut; with long ids it ends earlier
 CHUNK_ROWS = 3_000_000
 _CHUNK_BYTES = 2**28
 _JUDGED = 1
-# stands for a time that is not known: a day before the first that may be
+# an unknown time: a day before the first valid one
 NO_TIME = -2_208_988_800 - 86_400
 
 PIECE_COLUMNS = (
-    Column("chunk", "bigint", "which chunk the piece was cut from; null for a tally"),
-    Column("share", "int", "share of the users that its own belong to"),
+    Column("chunk", "bigint", "number of the piece's chunk; null for a tally"),
+    Column("share", "int", "share that the piece's users belong to"),
     Column("users", "binary", "user ids, packed"),
     Column("items", "array<string>", "item ids"),
-    Column("user_codes", "binary", "places in `users`, packed"),
-    Column("item_codes", "binary", "places in `items`, packed"),
+    Column("user_codes", "binary", "positions in `users`, packed"),
+    Column("item_codes", "binary", "positions in `items`, packed"),
     Column("ratings", "binary", "ratings, packed"),
     Column("times", "binary", "seconds since 1970 or `NO_TIME`, packed"),
-    Column("reason", "string", "tally: why rows cannot be used; null: good ones"),
+    Column("reason", "string", "tally: why rows cannot be used; null for valid rows"),
     Column("rows", "bigint", "number of rows"),
 )
 PIECE_SCHEMA = arrow_schema(PIECE_COLUMNS)
@@ -49,7 +49,7 @@ PIECE_SCHEMA = arrow_schema(PIECE_COLUMNS)
 
 @dataclass(frozen=True)
 class Chunk:
-    """Ratings as codes: what `user_codes` and `item_codes` point at are distinct ids."""
+    """Ratings as codes: `user_codes` and `item_codes` are positions in distinct ids."""
 
     users: pa.StringArray
     items: pa.StringArray
@@ -84,13 +84,13 @@ def cut_chunk(chunk: Chunk, number: int, shares: Shares) -> Iterator[pa.RecordBa
 
 
 def tally_rows(tally: Counter[str | None]) -> Iterator[pa.RecordBatch]:
-    """Yield how many rows have which reason, None for the good ones."""
+    """Yield the number of rows for each reason; None is the reason of valid rows."""
     for reason, rows in tally.items():
         yield _row(reason=reason, rows=rows)
 
 
 def chunk_number(job: int, of_task: int) -> int:
-    """Return a number that no other chunk has; `job` tells apart the jobs that make chunks."""
+    """Return a unique number of a chunk; `job` is the number of the job that makes it."""
     context = TaskContext.get()
     return job << 60 | (context.partitionId() if context else 0) << 30 | of_task
 
@@ -98,9 +98,9 @@ def chunk_number(job: int, of_task: int) -> int:
 def cut_rows(
     batches: Iterator[pa.RecordBatch], shares: Shares, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Turn ``user_id, item_id, rating, timestamp, reason`` into pieces of the good rows.
+    """Turn ``user_id, item_id, rating, timestamp, reason`` into pieces of the valid rows.
 
-    What `DataFrame.mapInArrow` calls. Rows with a reason are counted.
+    `DataFrame.mapInArrow` calls it. Rows with a reason are only counted.
     """
     tally: Counter[str | None] = Counter()
     waiting: list[pa.RecordBatch] = []
@@ -121,7 +121,7 @@ def cut_rows(
 
 @njit(cache=True)
 def _grouped(groups: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Return the places by group, as they come inside one, and the groups' ends: counting sort."""
+    """Return the positions sorted by group (a stable counting sort), and the groups' ends."""
     ends = np.zeros(size + 1, np.int64)
     for group in groups:
         ends[group + 1] += 1
@@ -153,7 +153,7 @@ def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _compact(codes: NDArray[np.integer], size: int) -> tuple[IntArray, IntArray]:
-    """Return codes below the number of different ones, and what each was. O(codes + size)."""
+    """Return dense codes, and the old code of each. O(codes + size)."""
     present = np.zeros(size, bool)
     present[codes] = True
     return (np.cumsum(present) - 1)[codes], np.flatnonzero(present)

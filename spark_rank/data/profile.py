@@ -1,4 +1,4 @@
-"""Profile of the ratings: their distribution over levels, users, items and time, as numbers."""
+"""Profiles the ratings: counts them by level, user, item and time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 
 from spark_rank.records.data import Bins, RatingBin, RatingScale
 
-# equal bins of a scale without levels
+# number of bins of equal width for a scale without levels
 RATING_BINS = 40
-# four bins to a factor of ten, each beginning at a whole number: 1, 2, 3, 6, 10, 18, 32, 56, 100 …
+# four bins per factor of ten, which start at whole numbers: 1, 2, 3, 6, 10, 18, 32, 56, 100 …
 COUNT_BINS = tuple(dict.fromkeys(round(10 ** (i / 4)) for i in range(40)))
 
 
 class RatingTimes(NamedTuple):
-    """How many ratings there are, how many lack a time, and the first and last day."""
+    """The number of ratings, the number without a time, and the first and last day."""
 
     ratings: int
     without_time: int
@@ -29,15 +29,15 @@ class RatingTimes(NamedTuple):
 
 
 def rating_times(ratings: DataFrame) -> RatingTimes:
-    """Return the times of ratings, in one pass."""
+    """Return the counts and the range of times, in one pass."""
     time = "timestamp"
-    found = ratings.agg(F.count("*"), F.count(time), F.min(time), F.max(time)).head()
-    count, timed, first, last = found or (0, 0, None, None)
+    summary = ratings.agg(F.count("*"), F.count(time), F.min(time), F.max(time)).head()
+    count, timed, first, last = summary or (0, 0, None, None)
     return RatingTimes(count, count - timed, _as_text(first), _as_text(last))
 
 
 def rating_keys(ratings: NDArray[np.floating], scale: RatingScale) -> NDArray[np.float64]:
-    """Return the bin of every rating: itself on a scale of levels, else the number of its bin."""
+    """Return the key of every rating's bin: the rating if it is a level, else the bin's number."""
     values = ratings.astype(np.float64)
     if scale.kind == "levels":
         return values
@@ -50,8 +50,8 @@ def rating_keys(ratings: NDArray[np.floating], scale: RatingScale) -> NDArray[np
 def histogram(counts: Mapping[float, int], scale: RatingScale) -> tuple[RatingBin, ...]:
     """Return the ratings of every bin, from the counts by `rating_keys`.
 
-    `scale` is the scale that ingest found: each of its levels is a bin; without levels the bins
-    are `RATING_BINS` of equal width.
+    `scale` is the scale that `ingest` found. Each of its levels is a bin; without levels there are
+    `RATING_BINS` bins of equal width.
     """
     if scale.kind == "levels":
         return tuple(RatingBin(rating=rating, ratings=counts[rating]) for rating in sorted(counts))
@@ -69,20 +69,20 @@ def histogram(counts: Mapping[float, int], scale: RatingScale) -> tuple[RatingBi
 
 
 def count_bins(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where the bin begins that each number of ratings, at least 1, is in."""
+    """Return the start of the bin of each number of ratings, which is at least 1."""
     return np.array(COUNT_BINS)[np.searchsorted(COUNT_BINS, counts, side="right") - 1]
 
 
-def log_binned(found: Mapping[int, int]) -> Bins:
-    """Return the bins from the first to the last that holds one: where it begins, what it holds.
+def log_binned(counts: Mapping[int, int]) -> Bins:
+    """Return the start and count of all bins from the first to the last that is not empty.
 
-    `found` tells of bins, by where they begin, how many users or items they hold.
+    `counts` has the number of users or items by the start of their bin.
     """
-    held = [start for start in COUNT_BINS if found.get(start)]
-    if not held:
+    filled = [start for start in COUNT_BINS if counts.get(start)]
+    if not filled:
         return ()
-    within = (start for start in COUNT_BINS if held[0] <= start <= held[-1])
-    return tuple((start, found.get(start, 0)) for start in within)
+    within = (start for start in COUNT_BINS if filled[0] <= start <= filled[-1])
+    return tuple((start, counts.get(start, 0)) for start in within)
 
 
 def _as_text(seconds: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Which parsed rows are ratings, and the reason why each of the others is not."""
+"""Decides which parsed rows are valid ratings, with the reason for each other row."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ UNKNOWN_LEVEL = "unknown_rating_level"
 UNREADABLE_TIMESTAMP = "unreadable_timestamp"
 IMPOSSIBLE_TIMESTAMP = "impossible_timestamp"
 DUPLICATE = "duplicate"
-# not a rating at all, by the rules of the format: dropped and counted, but nothing is wrong with it
+# by the rules of the format not a rating: dropped and counted, but not wrong
 IMPLICIT = "implicit"
 
-# beyond this no rating scale goes, and sums over ratings (kept as integers) could overflow
+# larger than any rating scale; above it sums of ratings as integers could overflow
 MAX_RATING = 1.0e6
-# from 1900 to 9999: what lies beyond is no time in seconds (milliseconds, most likely)
+# from 1900 to 9999: other values are not seconds, most likely milliseconds
 _FIRST_SECOND, _LAST_SECOND = -2_208_988_800, 253_402_300_799
 
 
 def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
-    """Add `reason`: null for a good row, else the first rule that the row breaks.
+    """Add `reason`: null for a valid row, else the first rule that the row breaks.
 
-    `IMPLICIT` is the reason of a row that is good but holds no rating.
+    `IMPLICIT` is the reason of a correct row that holds no rating.
     """
     rating, time = F.col("rating"), F.col("timestamp")
     levels, low, high = allowed_ratings(settings)
@@ -62,17 +62,17 @@ def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
 
 
 def allowed_ratings(settings: InputConfig) -> tuple[tuple[float, ...], float, float]:
-    """Return the levels that there may be (none: any), the least and the greatest rating.
+    """Return the allowed levels (empty: any), the least and the greatest rating.
 
-    What is configured replaces what the format knows of itself.
+    Configured values replace those of the format.
     """
-    known = FORMATS[settings.known_format]
+    file_format = FORMATS[settings.known_format]
     low, high = settings.rating_min, settings.rating_max
     levels = tuple(settings.levels)
     if not levels and low is None and high is None:
-        levels, low, high = known.levels, known.low, known.high
-        if levels and settings.keep_implicit and known.implicit is not None:
-            levels = (known.implicit, *levels)
+        levels, low, high = file_format.levels, file_format.low, file_format.high
+        if levels and settings.keep_implicit and file_format.implicit is not None:
+            levels = (file_format.implicit, *levels)
     if levels:
         low = min(levels) if low is None else low
         high = max(levels) if high is None else high

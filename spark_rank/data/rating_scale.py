@@ -1,4 +1,4 @@
-"""The scale of the ratings: its levels, known, told from the ratings, or cut as configured."""
+"""Finds the rating scale: its levels are known, found in the ratings, or cut as configured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_rank.records.data import RatingScale
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import RATING_SCALE
 
-# more different ratings than this are no levels
+# with more distinct ratings than this, the scale has no levels
 MAX_LEVELS = 100
 
 Level = tuple[int, float, float | None, int]
@@ -26,10 +26,11 @@ Level = tuple[int, float, float | None, int]
 
 @dataclass(frozen=True)
 class KnownScale:
-    """What is known of a scale before a rating is read; all of it as ratings are stored.
+    """What configuration and format say about the scale, in stored precision.
 
-    Of the scales of `levels` the first counts that has all ratings; without any the levels are told
-    from the ratings, unless they are `continuous`. Ends that are None are told from them too.
+    `levels` are possible scales: the first that contains all ratings is used. Without one the
+    levels are the distinct ratings, unless the scale is `continuous`. If `low` or `high` is None,
+    it is found in the ratings.
     """
 
     levels: tuple[tuple[float, ...], ...] = ()
@@ -39,32 +40,32 @@ class KnownScale:
 
 
 def known_scale(settings: InputConfig) -> KnownScale:
-    """Return what configuration and format say of the scale.
+    """Return what configuration and format say about the scale.
 
-    Configured bounds say where the scale ends, but not which levels it has.
+    Configured bounds are the ends of the scale; they do not give levels.
     """
     levels, low, high = allowed_ratings(settings)
-    known = FORMATS[settings.known_format]
-    coarse = () if settings.levels or not levels else known.coarse_levels
+    file_format = FORMATS[settings.known_format]
+    coarse = () if settings.levels or not levels else file_format.coarse_levels
     ends = [_as_stored([end])[0] if math.isfinite(end) else None for end in (low, high)]
     return KnownScale(
         levels=tuple(_as_stored(scale) for scale in (coarse, levels) if scale),
         low=ends[0],
         high=ends[1],
-        continuous=not levels and known.low is not None,
+        continuous=not levels and file_format.low is not None,
     )
 
 
 def find_scale(
     ratings: DataFrame, cuts: Sequence[float], known: KnownScale | None = None
 ) -> tuple[list[Level], RatingScale]:
-    """Return the levels (rank, rating, lower cut, number of ratings) and what kind of scale it is.
+    """Return the levels (rank, rating, lower cut, number of ratings) and the kind of scale.
 
-    Without cuts the levels are those that are known, also where nobody gave them; else the
-    different ratings, if there are at most `MAX_LEVELS`; else the scale is continuous and has none.
-    With cuts c1 < c2 < … the levels are the intervals below c1, from c1 to c2, and so on, each with
-    its middle as rating; an outermost one ends where the scale does. One or two passes over one
-    column.
+    Without cuts the levels are the known ones, even those that nobody used; else the distinct
+    ratings, if there are at most `MAX_LEVELS`; else the scale is continuous and has no levels.
+    With cuts c1 < c2 < … the levels are the intervals below c1, from c1 to c2, and so on. The
+    rating of an interval is its middle; the outer intervals end at the ends of the scale. It takes
+    one or two passes over one column.
     """
     known = known or KnownScale()
     levels = [] if cuts or known.continuous else _levels(ratings, known.levels)
@@ -73,7 +74,7 @@ def find_scale(
         low, high = ends if known.levels else _ends(known, *ends)
         return levels, RatingScale("levels", low, high, len(levels))
     least, greatest = ratings.agg(F.min("rating"), F.max("rating")).head() or (None, None)
-    # without a rating, which is an error of its own, a scale has no ends
+    # without ratings, which raises an error later, a scale has no ends
     low, high = _ends(known, least or 0.0, greatest or 0.0)
     if cuts:
         levels = _cut_levels(ratings, cuts, low, high)
@@ -88,7 +89,7 @@ def scale_table(spark: SparkSession, levels: Sequence[Level]) -> DataFrame:
 
 
 def _as_stored(ratings: Sequence[float]) -> tuple[float, ...]:
-    """Return numbers as they are among stored ratings, in rising order, each once."""
+    """Return the distinct numbers in the precision of stored ratings, ascending."""
     return tuple(sorted({float(np.float32(rating)) for rating in ratings}))
 
 
@@ -101,10 +102,10 @@ def _ends(known: KnownScale, low: float, high: float) -> tuple[float, float]:
 
 def _levels(ratings: DataFrame, scales: Sequence[tuple[float, ...]]) -> list[Level]:
     most = max([MAX_LEVELS, *map(len, scales)])
-    found = ratings.groupBy("rating").count().limit(most + 1).collect()
-    if len(found) > most:
+    rows = ratings.groupBy("rating").count().limit(most + 1).collect()
+    if len(rows) > most:
         return []
-    counts = {row["rating"]: row["count"] for row in found}
+    counts = {row["rating"]: row["count"] for row in rows}
     chosen = next((scale for scale in scales if counts.keys() <= set(scale)), sorted(counts))
     return [
         (rank, rating, None, counts.get(rating, 0)) for rank, rating in enumerate(chosen, start=1)
@@ -112,7 +113,7 @@ def _levels(ratings: DataFrame, scales: Sequence[tuple[float, ...]]) -> list[Lev
 
 
 def _cut_levels(ratings: DataFrame, cuts: Sequence[float], low: float, high: float) -> list[Level]:
-    # ratings are floats: a cut is compared as the float it is among them
+    # ratings are stored as floats, so a cut is compared as a float
     above = [(F.col("rating") >= F.lit(cut).cast("float")).cast("int") for cut in cuts]
     rank = sum(above, F.lit(1))
     counts = {

@@ -13,10 +13,10 @@ from spark_rank.tables.user_buckets import id_hashes
 
 @dataclass(frozen=True)
 class Shares:
-    """How users are shared out: a task has whole buckets, in order, and merges `each` shares.
+    """The division of users into shares: a task has whole buckets, in order, and `each` shares.
 
-    A share is as much as a worker has unpacked at a time. Where there is little to merge, a task
-    has several buckets and they are one share; where there is much, a bucket is several shares.
+    A worker unpacks one share at a time. With little to merge, a task has several buckets in one
+    share; with much to merge, a bucket is several shares.
     """
 
     buckets: int
@@ -25,7 +25,7 @@ class Shares:
 
     @property
     def count(self) -> int:
-        """Return the number of shares; those of a task follow each other."""
+        """Return the number of shares; the shares of a task have consecutive numbers."""
         return self.tasks * self.each
 
     def of(self, ids: pa.StringArray) -> NDArray[np.int64]:
@@ -36,6 +36,6 @@ class Shares:
 
 
 def shares_for(buckets: int, parts: int) -> Shares:
-    """Return the shares of users for so many buckets, about `parts` of them or more."""
+    """Return a division into at least `parts` shares, and about as many."""
     tasks = min(buckets, parts)
     return Shares(buckets, tasks, -(-parts // tasks))

@@ -1,4 +1,4 @@
-"""Splits: in which order a user's ratings stand in the block, and how many of them train."""
+"""Splits: the order of a user's ratings in the block, and the size of the training part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_rank.config import PrepareConfig
 
 IntArray = NDArray[np.int64]
 
-# splits that go by time: their ratings need one
+# splits by time, for which every rating needs a time
 _BY_TIME = ("temporal", "leave_last")
 
 _P1, _P2, _P3 = (
@@ -29,7 +29,7 @@ _P4, _P5 = np.uint64(0x85EBCA77C2B2AE63), np.uint64(0x27D4EB2F165667C5)
 
 
 class SplitKeys(NamedTuple):
-    """What the hashes of a seed begin with: that of the order and that of the fold."""
+    """The start values of the hashes for a seed: of the order, and of the fold."""
 
     order: int
     fold: int
@@ -38,7 +38,7 @@ class SplitKeys(NamedTuple):
 def split_keys(spark: SparkSession, seed: int) -> SplitKeys:
     """Return the keys of a seed."""
     hashes = [F.xxhash64(F.col("seed"), F.lit(name)) for name in ("split", "fold")]
-    # rows that the driver holds: Spark reckons them without a job
+    # Spark evaluates rows of a local table without a job
     seeds = pa.table({"seed": pa.array([seed], pa.int32() if abs(seed) < 2**31 else pa.int64())})
     row = spark.createDataFrame(seeds).select(*hashes).head()
     assert row is not None
@@ -59,20 +59,20 @@ def presentation(
     settings: PrepareConfig,
     keys: SplitKeys,
 ) -> tuple[IntArray, IntArray]:
-    """Return the places of the users' ratings, those for training first, and how many train.
+    """Return the positions of the users' ratings, training part first, and the sizes of that part.
 
-    The ratings of user u are those from ``ends[u]`` to ``ends[u + 1]``. The order is that of a
-    hash of (seed, user key, item key), for splits by time that of time, ties by hash; in both
-    parts. It depends on nothing but the user's own ratings. The parts:
+    The ratings of user u are ``ends[u]`` to ``ends[u + 1]``. In both parts the order is that of a
+    hash of (seed, user key, item key); for splits by time it is that of time, ties by hash. It
+    depends on the user's own ratings alone. The training part is:
 
     * ``random``: the first `train_share` in that order;
     * ``temporal``: the earliest `train_share`;
     * ``leave_last``: all but the `leave_last` latest;
-    * ``k_fold``: all but every `folds`-th, beginning at a place that the hash of the user and
-      `fold` tell: a user's folds differ by one rating at most, and over the users no fold is
-      larger than another.
+    * ``k_fold``: all but every `folds`-th; the first of these depends on the hash of the user and
+      on `fold`. A user's folds differ by at most one rating, and over all users no fold is larger
+      than another.
 
-    Whatever the split, a user's first rating trains: who has one rating has nothing held out.
+    The training part has at least one rating: with a single rating, nothing is held out.
     O(n log n) for n ratings.
     """
     sizes = np.diff(ends)
@@ -90,13 +90,13 @@ def presentation(
 
 
 def training_sizes(sizes: IntArray, train_share: float) -> IntArray:
-    """Return how many of `sizes` ratings train: the share, rounded up, but one left to test.
+    """Return the sizes of the training parts: the share, rounded up, but one rating is held out.
 
-    A user with a single rating trains on it; a share of 1 keeps nothing for testing.
+    A single rating is for training, and with a share of 1 nothing is held out.
     """
     if train_share >= 1.0:
         return sizes.copy()
-    # in fractions, for 0.55 · 200 is a little more than 110 in doubles
+    # in fractions, because 0.55 · 200 is a little more than 110 in doubles
     share = Fraction(repr(train_share))
     different, places = np.unique(sizes, return_inverse=True)
     parts = [max(1, min(math.ceil(share * n), n - 1)) for n in different.tolist()]
@@ -105,7 +105,7 @@ def training_sizes(sizes: IntArray, train_share: float) -> IntArray:
 
 @njit(cache=True)
 def _hash_long(value: int, seed: int) -> int:
-    """Return XXH64 of eight bytes: what Spark's ``xxhash64`` makes of a bigint."""
+    """Return XXH64 of eight bytes, the same as Spark's ``xxhash64`` of a bigint."""
     found = np.uint64(seed) + _P5 + np.uint64(8)
     found ^= _rotated(np.uint64(value) * _P2, 31) * _P1
     found = _rotated(found, 27) * _P1 + _P4
@@ -137,7 +137,7 @@ def _sorted_by_hash(
     times: IntArray,
     seed: int,
 ) -> IntArray:
-    """Return the places of every user's ratings by hash, or by time and hash; ties by item."""
+    """Return the positions of every user's ratings by hash, or by time and hash; ties by item."""
     order = np.empty(ends[-1], np.int64)
     for user in range(len(ends) - 1):
         first, last = ends[user], ends[user + 1]
@@ -147,7 +147,7 @@ def _sorted_by_hash(
             hashes[place - first] = _hash_long(item_keys[place], of_user)
         own = np.argsort(hashes)
         for i in range(1, len(own)):
-            # two items of one hash may never be seen, but must not depend on who came first
+            # equal hashes are very unlikely, but the order must not depend on that of the input
             k = i
             while (
                 k > 0
@@ -164,7 +164,7 @@ def _sorted_by_hash(
 
 @njit(cache=True)
 def _hold_out(order: IntArray, ends: IntArray, starts: IntArray, folds: int) -> None:
-    """Move every `folds`-th place of each user behind the others, all in their order."""
+    """Move every `folds`-th rating of each user behind the others; both keep their order."""
     for user in range(len(ends) - 1):
         own = order[ends[user] : ends[user + 1]].copy()
         at = ends[user]

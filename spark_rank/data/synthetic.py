@@ -1,8 +1,7 @@
-"""Netflix-shaped ratings from a seed: each user's rows depend on (seed, user) alone.
+"""Generates ratings like Netflix's from a seed: a user's rows depend on (seed, user) alone.
 
-Activity is log-normal (Netflix: median 96, mean 209, maximum 17,653), popularity Zipf-like,
-taste latent, and every user cuts his or her utilities into levels with thresholds of his or
-her own.
+Activity is log-normal (Netflix: median 96, mean 209, maximum 17,653), popularity Zipf-like, and
+taste latent. Every user has thresholds that cut his or her utilities into levels.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _POPULARITY_EXPONENT = 0.8
 _QUALITY_SD = 0.45
 _TASTE_SD = 0.65
 _NOISE_SD = 0.75
-# how much a user seeks out what he or she will like
+# how much users prefer to rate items that they will like
 _SELECTION = 0.5
 _FIRST_SECOND = 941_000_000  # autumn 1999, as in the Netflix data
 _SECONDS = 194_000_000
@@ -39,7 +38,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Population:
-    """What is drawn from: the parameters of the generated data set."""
+    """The parameters of the generated data set."""
 
     seed: int
     items: int
@@ -50,7 +49,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The items: how well known, how good, and what they are like."""
+    """The items: log popularity, quality and latent factors."""
 
     log_popularity: FloatArray
     quality: FloatArray
@@ -59,7 +58,7 @@ class Catalogue:
 
 @lru_cache(maxsize=2)
 def catalogue(population: Population) -> Catalogue:
-    """Return the items of a population; every worker makes the same ones from the seed."""
+    """Return the items of a population; every worker generates the same ones from the seed."""
     rng = _generator(population.seed, 0)
     ranks = rng.permutation(population.items) + 1.0
     # blockbusters are a little better than the rest
@@ -73,13 +72,13 @@ def user_ratings(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return one user's items (distinct), levels 1..levels and timestamps."""
     rng = _generator(population.seed, user + 1)
-    shop = catalogue(population)
+    items = catalogue(population)
     activity = population.median_ratings * np.exp(rng.normal(0.0, population.activity_spread))
     count = int(np.clip(round(activity), 1, population.items))
     taste = rng.normal(0.0, _TASTE_SD / np.sqrt(_RANK), _RANK)
-    appeal = shop.quality + shop.factors @ taste
+    appeal = items.quality + items.factors @ taste
     # Gumbel top-k: a draw without replacement with weights exp(log popularity + selection)
-    keys = shop.log_popularity + _SELECTION * appeal + rng.gumbel(size=population.items)
+    keys = items.log_popularity + _SELECTION * appeal + rng.gumbel(size=population.items)
     chosen = np.sort(np.argpartition(-keys, count - 1)[:count])
     utility = appeal[chosen] + rng.normal(0.0, _NOISE_SD, count)
     levels = np.searchsorted(_thresholds(rng, population.levels), utility) + 1
@@ -105,8 +104,8 @@ def generate_batches(
 
 
 def _thresholds(rng: np.random.Generator, levels: int) -> FloatArray:
-    """Return increasing cuts: a user's generosity shifts them, his or her contrast scales them."""
-    # equal shares at ±1.6: the middle levels are the common ones
+    """Return ascending cuts, shifted by the user's generosity and scaled by his or her contrast."""
+    # evenly spaced from -1.6 to 1.6, so that the middle levels are the most frequent
     cuts = np.linspace(-1.6, 1.6, levels - 1) if levels > 2 else np.zeros(1)
     generosity, contrast = rng.normal(-0.45, 0.4), np.exp(rng.normal(-0.1, 0.3))
     cuts = cuts + rng.normal(0.0, 0.08, levels - 1)

@@ -1,1 +1,1 @@
-"""What an item looks like to a learner: factors, reviewers' ratings or given vectors; offset."""
+"""Item features: factors, reviewers' ratings or given vectors; item offsets and the prior."""

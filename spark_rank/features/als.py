@@ -1,13 +1,13 @@
-"""Item factors by MLlib's ALS, with a prior of users that goes with them: nothing is too large.
+"""Learns item factors by MLlib's ALS, and a prior of users' weights on them, on the executors.
 
-No rating comes to the driver. ALS spreads users and items over the executors; the prior is
-estimated in passes over blocks (`user_prior`), of which sums alone come back. What the driver
-holds is a row of factors for every item.
+No rating comes to the driver. ALS spreads users and items over the executors. The prior is
+estimated in passes over blocks (`user_prior`), which return sums only. The driver holds a row of
+factors for every item.
 
-ALS fits the factors to its users' ratings, which therefore seem to have less noise than those of
-others: the prior is estimated from users whom ALS has not seen. ALS's own users' factors are not
-used. They are shrunken by a strength that is the same for all, where the prior has one of its own
-for every direction, and knows what a user chose.
+ALS fits the factors to its users' ratings, so these seem to have less noise than the ratings of
+other users. Therefore the prior is estimated from users whom ALS has not seen. The user factors of
+ALS are not used: ALS shrinks all directions by the same strength, while the prior has a variance
+for every direction and uses which items a user rated.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ FloatArray = NDArray[np.float64]
 
 # the share of the sampled users that ALS learns from; the prior is estimated from the others
 _SEEN = 0.8
-# passes over these; one more changes the noise by less than a hundredth
+# passes over the other users; one more changes the noise by less than a hundredth
 _PASSES = 4
-# ratings of a block of ALS, and how many blocks there are at least and at most. Its first factors
-# follow from the number of blocks, which for that reason must not follow from the cluster
+# ratings per block of ALS, and the least and greatest number of blocks. The initial factors of ALS
+# depend on the number of blocks, so it must not depend on the cluster
 _BLOCK_RATINGS, _LEAST_BLOCKS, _MOST_BLOCKS = 5_000_000, 4, 2000
-# bytes of factors that come to the driver in one job
+# bytes of factors that are collected in one job
 _COLLECTED = 1 << 28
-# items whose features are made at once
+# items whose features are computed at once
 _ROWS_AT_ONCE = 1 << 16
 _RATING_ROWS, _SUM_ROWS = "user int, item int, rating float", "sums binary"
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """How many users and ratings there are, and the ratings' mean and unit, their deviation."""
+    """The sampled numbers of users and ratings, the ratings' mean, and `unit`, their deviation."""
 
     users: int
     ratings: int
@@ -67,7 +67,7 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a worker needs to read ratings: the items' offsets in units, and the sample."""
+    """What a worker needs to standardise ratings: item offsets in units, and the sample."""
 
     offsets: MappedFile
     sample: _Sample
@@ -75,7 +75,7 @@ class _Reading:
     def lists(
         self, batch: pa.RecordBatch
     ) -> tuple[NDArray[np.int32], FloatArray, NDArray[np.int64]]:
-        """Return items, ratings less mean and offset in units, and where users end."""
+        """Return items, ratings minus mean and offset in units, and the ends of the users."""
         table = pa.Table.from_batches([batch])
         items, ends = flat_lists(table, "items")
         ratings, _ = flat_lists(table, "ratings")
@@ -96,16 +96,16 @@ def learn_als_factors(
 ) -> Factors:
     """Return factors of all items, whitened by the users' prior and in units of the noise.
 
-    They are learned from the training ratings of a hash sample of users; items whose ratings are
-    not among these get zeros. `progress` is told the number of every pass over the users and the
-    noise. Neither partitions nor the order of rows decide the values, but for the last digits of
-    ALS's own sums: on a cluster, blocks may come to them in any order.
+    They are learned from the training ratings of a hash sample of users; items without a rating in
+    the sample get zeros. `progress` is called with the number of every pass over the users and the
+    noise. The values do not depend on partitions or the order of rows, except for the last digits
+    of ALS's own sums, whose order may differ on a cluster.
     """
     seen = _training_lists(drawn_users(blocks, _SEEN * share, seed))
     others = _training_lists(drawn_users(blocks, share, seed, above=_SEEN * share))
     everyone = _training_lists(drawn_users(blocks, share, seed))
-    sample = _described(everyone)
-    if seen.isEmpty() or others.isEmpty():  # too few users to be divided
+    sample = _sample_of(everyone)
+    if seen.isEmpty() or others.isEmpty():  # too few users to split
         seen = others = everyone
     in_units = offsets / sample.unit
     reading = _Reading(_distributed(blocks, "als-offsets", in_units), sample)
@@ -115,7 +115,7 @@ def learn_als_factors(
     )  # fmt: skip
     file = _distributed(blocks, "als-factors", vectors)
     prior = UserPrior.start(rank + 1)
-    # sums of BLAS depend on how many threads share them
+    # sums in BLAS depend on the number of threads
     with threadpool_limits(1, user_api="blas"):
         for number in range(_PASSES):
             prior = _summed(others, file, reading, prior).prior()
@@ -137,26 +137,26 @@ def learn_als_factors(
 def whitened_features(
     vectors: NDArray[np.float32], offsets: FloatArray, prior: UserPrior
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return matrix and prior as `ItemFeatures` has them, of factors without their column of ones.
+    """Return the matrix and prior of `ItemFeatures`; `vectors` are factors without the 1.
 
-    Some items at a time: the numbers are twice as long in between.
+    It goes through the items in blocks, since intermediate values are in double precision.
     """
     n_items, width = len(vectors), vectors.shape[1] + 1
     root, slopes, constants = prior.whitened()
     matrix = np.empty((n_items, width), dtype=np.float32)
     expected = np.empty((n_items + 2, width), dtype=np.float32)
     for first in range(0, n_items, _ROWS_AT_ONCE):
-        some = slice(first, min(first + _ROWS_AT_ONCE, n_items))
-        rows = np.ones((some.stop - first, width))
-        rows[:, 1:] = vectors[some]
-        matrix[some] = rows @ root
-        expected[some] = rows @ slopes[:-2] + offsets[some, None] * slopes[-2]
+        part = slice(first, min(first + _ROWS_AT_ONCE, n_items))
+        rows = np.ones((part.stop - first, width))
+        rows[:, 1:] = vectors[part]
+        matrix[part] = rows @ root
+        expected[part] = rows @ slopes[:-2] + offsets[part, None] * slopes[-2]
     expected[-2], expected[-1] = constants, slopes[-1]
     return matrix, expected
 
 
 def _spread(matrix: NDArray[np.float32]) -> float:
-    """Return the mean squared distance of a row from the middle of all; copies nothing."""
+    """Return the mean squared distance of the rows from their mean, without a copy."""
     middle = matrix.mean(axis=0, dtype=np.float64)
     squares = np.einsum("ij,ij->", matrix, matrix, dtype=np.float64) / max(len(matrix), 1)
     return float(squares - middle @ middle)
@@ -167,25 +167,25 @@ def _training_lists(blocks: DataFrame) -> DataFrame:
     return blocks.where("n_train > 0").select("user", *lists)
 
 
-def _described(users: DataFrame) -> _Sample:
+def _sample_of(users: DataFrame) -> _Sample:
     row = users.agg(
         F.count("*").alias("users"),
         F.sum(F.size("ratings")).alias("ratings"),
-        F.sum(_added_up(lambda rating: rating)).alias("total"),
-        F.sum(_added_up(lambda rating: rating * rating)).alias("squares"),
+        F.sum(_sum_over_ratings(lambda rating: rating)).alias("total"),
+        F.sum(_sum_over_ratings(lambda rating: rating * rating)).alias("squares"),
     ).head()
     if row is None or not row["ratings"]:
         raise InputDataError(
             "features: the sample of users has no training rating: raise features.user_share"
         )
-    # rounded to what no order of summation changes
+    # rounded to digits that do not depend on the order of summation
     mean = float(f"{row['total'] / row['ratings']:.9g}")
     deviation = float(f"{max(row['squares'] / row['ratings'] - mean**2, 0.0) ** 0.5:.6g}")
     unit = deviation if deviation > 1e-6 * abs(mean) else 1.0
     return _Sample(row["users"], row["ratings"], mean, unit)
 
 
-def _added_up(value: Callable[[Column], Column]) -> Column:
+def _sum_over_ratings(value: Callable[[Column], Column]) -> Column:
     return F.aggregate("ratings", F.lit(0.0), lambda sum_, r: sum_ + value(r.cast("double")))
 
 
@@ -206,9 +206,9 @@ def _als_vectors(
     regularization: float,
     seed: int,
 ) -> NDArray[np.float32]:
-    """Return ALS's factors of all items, every column with mean square 1 over those it knows."""
+    """Return ALS's factors of all items; columns have mean square 1 over the items with factors."""
     blocks = min(max(reading.sample.ratings // _BLOCK_RATINGS, _LEAST_BLOCKS), _MOST_BLOCKS)
-    # the order in which ALS meets ratings decides its last digits
+    # the order of the ratings decides ALS's last digits
     arranged = users.repartition(blocks, "user").sortWithinPartitions("user")
     ratings = by_workers(arranged, partial(_ratings, reading=reading), _RATING_ROWS)
     model = ALS(
@@ -216,21 +216,21 @@ def _als_vectors(
         numItemBlocks=blocks, userCol="user", itemCol="item", ratingCol="rating",
     ).fit(ratings)  # fmt: skip
     vectors = np.zeros((n_items, rank), dtype=np.float32)
-    known = 0
+    n_known = 0
     step = max(_COLLECTED // (4 * rank), 1)
     for first in range(0, n_items, step):
         within = F.col("id").between(first, first + step - 1)
-        some = model.itemFactors.where(within).toArrow()
-        values, _ = flat_lists(some, "features")
-        vectors[some.column("id").to_numpy()] = values.reshape(-1, rank)
-        known += len(some)
-    sizes = np.sqrt(np.einsum("ij,ij->j", vectors, vectors, dtype=np.float64) / max(known, 1))
+        part = model.itemFactors.where(within).toArrow()
+        values, _ = flat_lists(part, "features")
+        vectors[part.column("id").to_numpy()] = values.reshape(-1, rank)
+        n_known += len(part)
+    sizes = np.sqrt(np.einsum("ij,ij->j", vectors, vectors, dtype=np.float64) / max(n_known, 1))
     vectors /= np.where(sizes > 0.0, sizes, 1.0).astype(np.float32)
     return vectors
 
 
 def _ratings(batches: Iterator[pa.RecordBatch], reading: _Reading) -> Iterator[pa.RecordBatch]:
-    """Yield a row per rating, as ALS takes them."""
+    """Yield a row per rating, the input of ALS."""
     for batch in batches:
         items, targets, ends = reading.lists(batch)
         users = np.repeat(batch.column("user").to_numpy(), np.diff(ends))
@@ -241,8 +241,8 @@ def _ratings(batches: Iterator[pa.RecordBatch], reading: _Reading) -> Iterator[p
 def _summed(users: DataFrame, vectors: MappedFile, reading: _Reading, prior: UserPrior) -> UserSums:
     work = partial(_user_sums, file=vectors, reading=reading, prior=prior)
     width = len(prior.constants)
-    found = by_workers(users, work, _SUM_ROWS).toArrow().column("sums")
-    parts = (UserSums.unpacked(content.as_py(), width) for content in found)
+    rows = by_workers(users, work, _SUM_ROWS).toArrow().column("sums")
+    parts = (UserSums.unpacked(content.as_py(), width) for content in rows)
     return reduce(UserSums.plus, parts, UserSums.none(width))
 
 

@@ -1,4 +1,4 @@
-"""A panel by greedy coverage: each next reviewer adds what the panel knows least about."""
+"""Chooses a panel by greedy coverage: each next reviewer adds most on items with few opinions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def cover(
 ) -> list[int]:
     """Return `size` candidates (all, if there are fewer) in the order in which they are chosen.
 
-    Candidate c has rated ``items[ends[c]:ends[c + 1]]``, each once. The worth of a panel is
+    Candidate c has rated ``items[ends[c]:ends[c + 1]]``, each once. The value of a panel is
     ``Σ_i demand_i (1 + 1/2 + … + 1/c_i)`` with c_i members who rated item i: the first opinion on
-    an item counts most. Every step takes the candidate who adds most; ties go to the first.
+    an item counts most. Every step takes the candidate of greatest gain, the first among equals.
 
-    What a candidate adds only falls as the panel grows (the worth is submodular), so an old value
-    is an upper bound: a candidate is looked at again only when at the top of a heap. Values are
-    whole numbers (`demand`, cut into `_PARTS`), equal whatever the order of addition.
+    A candidate's gain only falls as the panel grows (the value is submodular), so an old gain is an
+    upper bound: it is computed again only for the candidate at the top of a heap. Gains are whole
+    numbers (`demand` in `_PARTS`), so that the order of addition does not matter.
     """
     shares = demand * _PARTS
     members = np.zeros(len(demand), dtype=np.int64)
@@ -32,19 +32,19 @@ def cover(
     chosen: list[int] = []
     while heap and len(chosen) < size:
         _, candidate = heap[0]
-        own = items[ends[candidate] : ends[candidate + 1]]
-        now = (-int((shares[own] // (members[own] + 1)).sum()), candidate)
-        # no other can be better than its place in the heap says
-        if now <= min(heap[1:3], default=now):
+        rated = items[ends[candidate] : ends[candidate + 1]]
+        updated = (-int((shares[rated] // (members[rated] + 1)).sum()), candidate)
+        # the heap has upper bounds: no other candidate can be better
+        if updated <= min(heap[1:3], default=updated):
             heapq.heappop(heap)
             chosen.append(candidate)
-            members[own] += 1
+            members[rated] += 1
         else:
-            heapq.heapreplace(heap, now)
+            heapq.heapreplace(heap, updated)
     return chosen
 
 
-# so that thirds and sevenths of a small demand still count
+# a unit of demand in parts, so that fractions of a small demand still count
 _PARTS = 1 << 20
 
 

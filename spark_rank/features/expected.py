@@ -1,4 +1,4 @@
-"""What to expect of users who rated certain items: sums over rows of the prior, compiled."""
+"""Computes the prior weights and scores of users from the items they rated, compiled."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spark_rank.features.gathering import gather
 
 @njit(cache=True, nogil=True)
 def expected_weights(prior: Any, items: Any, ends: Any, n_train: Any) -> Any:
-    """Return a row of weights for every user.
+    """Return a row of prior weights for every user.
 
-    User u rated the items from ``ends[u]`` on, ``n_train[u]`` of them to learn from. The sum goes
-    from one item to the next, so that nobody's depends on who else is there.
+    The items of user u begin at ``ends[u]``, and the first ``n_train[u]`` are for training. The sum
+    goes item by item, so that a user's weights do not depend on other users.
     """
     weights = np.zeros((len(n_train), prior.shape[1]))
     for user in range(len(n_train)):
@@ -33,10 +33,10 @@ def expected_weights(prior: Any, items: Any, ends: Any, n_train: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def expected_scores(matrix: Any, rows: Any, excluded: Any, weights: Any, ends: Any) -> Any:
-    """Return w·x for every place of every user, w the user's row of `weights`.
+    """Return w·x for every rating of every user; w is the user's row of `weights`.
 
-    x is the matrix's row of that place, of which the column ``excluded[u]`` counts as 0 unless it
-    is negative.
+    x is the row of `matrix` that `rows` names for the rating. Its column ``excluded[u]`` counts as
+    0, unless ``excluded[u]`` is negative.
     """
     scores = np.empty(len(rows))
     for user in range(len(weights)):

@@ -1,22 +1,22 @@
-"""A hierarchical factor model of ratings: what items are like, and what users are like on average.
+"""A hierarchical factor model of ratings: factors of items, and a prior of users' weights on them.
 
 ``r_ui = mean + bias_i + z_i·w_u + noise`` with ``z_i = (1, factors)``, users and items drawn from
-normal priors, ``w_u ~ N(m_u, S)`` and ``(bias_i, factors_i) ~ N(t_i, T)``. The prior means know who
-rated *what*, before looking at how. That of a user is linear in the sum of the items' factors and
-biases over √n, and in log n. That of an item is linear in the same sum of its raters' prior means:
-what they chose tells of them, while what they thought of this very item must not count twice.
-Everything, noise and priors too, is estimated from the ratings by variational EM: posteriors keep
-their covariances, so nothing has to be regularised by hand.
+normal priors, ``w_u ~ N(m_u, S)`` and ``(bias_i, factors_i) ~ N(t_i, T)``. The prior means depend
+on who rated *what*, not on the values of the ratings. That of a user is linear in the sum of the
+items' factors and biases over √n, and in log n. That of an item is linear in the same sum over its
+raters' prior means, and not their posterior means, which would count the item's ratings twice.
+Everything, noise and priors included, is estimated from the ratings by variational EM. Posteriors
+keep their covariances, so nothing has to be regularised by hand.
 
-The factors are for items: a sample of users is enough, for every user gets a model of his or her
-own later on, with this prior as its starting point.
+Only the factors of items are needed, so a sample of users is enough: every user gets a model of his
+or her own later, with this prior as the starting point.
 
 References
 ----------
 Salakhutdinov, Mnih: Bayesian Probabilistic Matrix Factorization, ICML 2008 (the model).
 Lim, Teh: Variational Bayesian Approach to Movie Rating Prediction, KDD Cup 2007 (its estimation).
-Koren: Factorization Meets the Neighborhood, KDD 2008 (what the choice of items tells).
-Rendle, Zhang, Koren: On the Difficulty of Evaluating Baselines, 2019 (what an item's raters tell).
+Koren: Factorization Meets the Neighborhood, KDD 2008 (the choice of items as evidence).
+Rendle, Zhang, Koren: On the Difficulty of Evaluating Baselines, 2019 (raters as evidence).
 """
 
 from __future__ import annotations
@@ -37,30 +37,29 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _BIAS_SHRINKAGE = 5.0
-# at the start, in standard deviations of the ratings
+# initial values, in standard deviations of the ratings
 _START_SPREAD = 0.05
 _START_NOISE = 0.2
 _START_LEVEL = 0.05
 _START_BIAS = 0.25
 _START_FACTORS = 0.0125
-# relative, of what is computed from float32 second moments
+# relative rounding error of results from float32 second moments
 _ROUNDING = 1e-6
-# ridge of the regressions of users on their items and of items on their raters, in rows' worth of
-# evidence
+# ridge of the regressions of users on their items and of items on their raters, in numbers of rows
 _CHOICE_RIDGE = 100.0
-# more ratings than so many are left out of the first rounds, which only find the way: the share
-# of all rounds that are taken with the first users, on as many ratings as this
+# the first rounds only need a rough estimate and use the first users, with at most so many ratings;
+# below, the share of the rounds that do so
 _BEGIN_WITH = 2_000_000
 _BEGINNING = 2 / 3
-# what the second moments of users may take
+# memory for the second moments of users
 _MOMENT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
 class SampledRatings:
-    """Training ratings of a sample of users, user by user: user u owns ends[u] to ends[u + 1].
+    """Training ratings of a sample of users; those of user u are ends[u] to ends[u + 1].
 
-    Users are in no order that ratings know of, so that the first ones are a sample, too.
+    The order of the users does not depend on ratings, so that the first users are a sample, too.
     """
 
     items: NDArray[np.int32]
@@ -74,7 +73,7 @@ class SampledRatings:
         return len(self.ends) - 1
 
     def beginning(self, ratings: int) -> SampledRatings:
-        """Return the first users with at most so many ratings together; one at least."""
+        """Return the first users with at most `ratings` ratings in total; at least one user."""
         users = max(int(np.searchsorted(self.ends, ratings, side="right")) - 1, 1)
         last = self.ends[users]
         return replace(
@@ -88,13 +87,13 @@ class SampledRatings:
 
 @dataclass(frozen=True)
 class FactorModel:
-    """What is learned about items, and about users before their ratings are looked at.
+    """Factors and biases of items, and the prior of users.
 
     Attributes
     ----------
     mean : mean rating.
     bias : per item.
-    factors : items × D; the first column is 1, so that the first weight is a user's own level.
+    factors : items × D; the first column is 1, so that the first weight is the user's level.
     covariance : D × D, S of the users' weights around their prior means.
     noise : variance of a rating around its prediction.
     choice : (items + 2) × D; the prior mean of a user who rated the items J is
@@ -124,7 +123,7 @@ class FactorModel:
 
 
 def most_users(rank: int) -> int:
-    """Return how many users' second moments, held twice as float32, fit the driver's budget."""
+    """Return the number of users whose second moments, twice in float32, fit `_MOMENT_BYTES`."""
     size = (rank + 1) * (rank + 2) // 2
     return max(_MOMENT_BYTES // (8 * size), 1)
 
@@ -140,24 +139,24 @@ def fit_factor_model(
 ) -> FactorModel:
     """Estimate the model in `rounds` rounds of EM, each O(ratings · rank² + users · rank³).
 
-    Two thirds of the rounds see the first users only, with at most `begin_with` ratings, where
-    there are more of them: what they find is where all ratings begin.
+    With more than `begin_with` ratings, the first two thirds of the rounds use only the first
+    users, with at most so many ratings, and the others continue from there with all users.
 
-    The result depends on the data and the seed alone, not on the number of threads, and the unit
-    of the ratings is only a unit. Items without a rating get bias 0 and zero factors. Ratings that
-    are all equal, or that factors explain without an error, end at a least noise of a millionth of
-    their variance (of 1 if they are equal).
+    The result depends on the data and the seed alone, not on the number of threads; a change of the
+    unit of the ratings only changes the unit of the result. Items without a rating get bias 0 and
+    zero factors. The noise is at least a millionth of the variance of the ratings (of 1 if all are
+    equal).
 
     Raises
     ------
     InputDataError
-        If there is not a single rating.
+        If there is no rating.
     """
     if len(data.ratings) == 0:
         raise InputDataError("no ratings to learn item factors from: sample more users")
     unit = float(data.ratings.std()) or 1.0
     path = []
-    # sums of BLAS depend on how many threads share them
+    # sums in BLAS depend on the number of threads
     with threadpool_limits(1, user_api="blas"):
         scaled = replace(data, ratings=data.ratings / unit)
         first_rounds = round(_BEGINNING * rounds) if len(data.ratings) > begin_with else 0
@@ -187,22 +186,22 @@ def fit_factor_model(
 
 @dataclass(frozen=True)
 class _Choices:
-    """Who rated what: row r (a user, or an item) has the others from ends[r] to ends[r + 1]."""
+    """Who rated what: row r, a user or an item, has `others` ends[r] to ends[r + 1]."""
 
     ends: IntArray
     others: NDArray[np.int32]
 
     @property
     def log_sizes(self) -> FloatArray:
-        """Return the logarithm of every row's number of others; 0 without any."""
+        """Return the logarithm of every row's number of others; 0 if it has none."""
         return np.log(np.maximum(np.diff(self.ends), 1))
 
     def summed(self, values: FloatArray) -> FloatArray:
-        """Return for every row the sum over its others of their rows of values."""
+        """Return, for every row, the sum of `values` over its others."""
         return np.asarray(_sums(self.ends, self.others, np.ascontiguousarray(values)))
 
     def described(self, values: FloatArray) -> FloatArray:
-        """Return what a row's choice tells of it: that sum over √n, and log n."""
+        """Return the predictors of a row's prior mean: the sum over √n, and log n."""
         sums, log_sizes = self.summed(values), self.log_sizes
         sums /= np.exp(0.5 * log_sizes)[:, None]
         return np.column_stack([sums, log_sizes])
@@ -219,7 +218,7 @@ def _regression(seen: FloatArray, targets: FloatArray) -> tuple[FloatArray, Floa
 
 
 class _Estimate:
-    """The state of EM. Second moments E[xxᵀ] are packed lower triangles, a row each."""
+    """The state of EM. Second moments E[xxᵀ] are rows of packed lower triangles."""
 
     def __init__(self, data: SampledRatings, rank: int, seed: int) -> None:
         self.data, self.width = data, rank + 1
@@ -239,13 +238,13 @@ class _Estimate:
         self.factors[:, 1:] = rng.normal(0.0, _START_SPREAD, (data.n_items, rank))
         self.factors[~self.rated, 1:] = 0.0
         self.rows, self.columns = np.tril_indices(self.width)
-        self.first = np.flatnonzero(self.columns == 0)  # the packed places of E[x_0 x]
+        self.first = np.flatnonzero(self.columns == 0)  # the packed positions of E[x_0 x]
         self.factor_moments = self.factors[:, self.rows] * self.factors[:, self.columns]
         self.bias_together = np.zeros((data.n_items, self.width))
         self.covariance = np.diag([_START_LEVEL, *np.ones(rank)])
         self.item_prior = np.diag([_START_BIAS, *np.full(rank, _START_FACTORS)])
         self.noise = _START_NOISE
-        # below it noise is rounding, and at 0 the precisions overflow
+        # less noise is rounding error, and at 0 the precisions overflow
         self.least_noise = _ROUNDING
         self.prior_means = np.zeros((data.n_users, self.width))
         self.weights = np.zeros((data.n_users, self.width))
@@ -254,14 +253,14 @@ class _Estimate:
         self.item_slopes = np.zeros((self.width + 1, self.width))
         self.item_constants = np.zeros(self.width)
         self.item_means = np.zeros((data.n_items, self.width))
-        # of rated items, in their order
+        # rows are the rated items, in order
         self.item_posteriors = np.zeros((int(self.rated.sum()), self.width))
         self.item_moments = np.zeros((int(self.rated.sum()), len(self.rows)), dtype=np.float32)
 
     def going_on_from(self, other: _Estimate) -> _Estimate:
-        """Take over what the estimate of other users has found out about items and priors.
+        """Continue from the items and priors that were estimated from other users.
 
-        Of an item that they have not rated it knows the prior, which is what to begin with.
+        An item that they have not rated starts from its prior.
         """
         for name in ("bias", "factors", "factor_moments", "bias_together", "covariance",
                      "item_prior", "noise", "choice", "item_slopes", "item_constants"):  # fmt: skip
@@ -274,7 +273,8 @@ class _Estimate:
     def update_users(self) -> None:
         """Replace the users' posteriors.
 
-        An item's bias is uncertain together with its factors: the same shift as in `update_items`.
+        An item's bias is correlated with its factors, which gives the same shift as in
+        `update_items`.
         """
         precision = np.linalg.inv(self.covariance)
         targets = self.data.ratings - self.mean - self.bias[self.data.items]
@@ -286,7 +286,7 @@ class _Estimate:
         )  # fmt: skip
 
     def update_choice(self) -> None:
-        """Regress the users' weights on which items they chose; S is what that leaves over."""
+        """Regress the users' weights on the items they rated; S is the residual covariance."""
         described = np.column_stack([self.factors, self.bias])
         seen = self.by_user.described(described)
         slopes, constants = _regression(seen, self.weights)
@@ -297,7 +297,7 @@ class _Estimate:
         self.covariance = self._around(self.prior_means, self.weights, moments)
 
     def update_item_means(self) -> None:
-        """Regress bias and factors on who rated an item; their prior is what that leaves over."""
+        """Regress bias and factors on the raters; the residual covariance is T."""
         seen = self.by_item.described(self.prior_means)[self.rated]
         self.item_slopes, self.item_constants = _regression(seen, self.item_posteriors)
         self.item_means = self._expected_items()
@@ -318,9 +318,9 @@ class _Estimate:
     def update_items(self) -> None:
         """Replace bias and factors of every item, and the noise.
 
-        An item is a regression of r − mean − w_0 on (1, w_1, …): the users' moments with a 1 in
-        the place of w_0. That w_0 is itself uncertain, and goes together with the other weights,
-        shifts the regression by their covariances.
+        An item is a regression of r − mean − w_0 on (1, w_1, …): the users' moments with w_0
+        replaced by 1. Since w_0 is uncertain and correlated with the other weights, the regression
+        is shifted by their covariances.
         """
         targets = self.data.ratings - self.mean - self.weights[self.users, 0]
         together = self.weight_moments[:, self.first] - self.weights * self.weights[:, [0]]
@@ -343,15 +343,15 @@ class _Estimate:
         self.item_posteriors, self.item_moments = found[self.rated], packed[self.rated]
         self.factor_moments = packed.astype(np.float64)
         self.factor_moments[:, self.first] = self.factors
-        # what the prior means add to the right sides is none of the ratings
+        # takes out the prior means, which are in the right sides but not in the ratings
         misfit += 2.0 * self.noise * np.einsum("ij,ij->i", found, expected)
         total = float(misfit.sum()) + float(level_variance[self.users].sum())
         self.noise = max(total / len(targets), self.least_noise)
 
     def _unpacked(self, packed: FloatArray) -> FloatArray:
-        """Return the symmetric matrix, its diagonal raised by more than float32 rounds off.
+        """Return the symmetric matrix; its diagonal is raised by more than float32 rounding errors.
 
-        What shrinks along a direction between the axes would else end with a negative variance.
+        Otherwise a small variance in some direction could become negative.
         """
         matrix = np.zeros((self.width, self.width))
         matrix[self.rows, self.columns] = packed
@@ -389,8 +389,8 @@ def _fill_posteriors(
 ) -> None:  # fmt: skip
     """Solve ``(precision + Σ E[xxᵀ]/noise) mean = shift + Σ x·target/noise`` for every row.
 
-    The sum of packed moments is one pass over contiguous numbers per rating, which is what the
-    whole estimation costs.
+    The sum of packed moments takes one pass over contiguous numbers per rating: nearly all of the
+    time of the estimation.
     """
     width = vectors.shape[1]
     size = moments.shape[1]
@@ -423,13 +423,13 @@ def _fill_posteriors(
                 packed[row, k] = moment
                 expected += sums[k] * moment * (1.0 if p == q else 2.0)
                 k += 1
-        # as if the shift were the targets' too
+        # `right` includes the shift, as if it came from targets, too
         misfits[row] = squares - 2.0 * noise * (mean @ right) + expected
 
 
 @njit(cache=True, parallel=True)
 def _sums(ends: Any, others: Any, values: Any) -> Any:
-    """Return for every row the sum of `values` over its others, one after the other."""
+    """Return, for every row, the sum of `values` over its others, added one by one."""
     sums = np.zeros((len(ends) - 1, values.shape[1]))
     for row in prange(len(sums)):
         for place in range(ends[row], ends[row + 1]):
@@ -440,9 +440,9 @@ def _sums(ends: Any, others: Any, values: Any) -> Any:
 
 @njit(cache=True)
 def _add_rows(rows: Any, chosen: Any, sums: Any) -> None:
-    """Add up the chosen rows, four at a time: as many are waited for from memory at once.
+    """Add up the chosen rows, four at a time, so that four reads of memory overlap.
 
-    The four are added as they are, in single precision; their sum is as exact as one of them.
+    The four are added in single precision, which is as exact as each of them is.
     """
     whole = len(chosen) - len(chosen) % 4
     for k in range(0, whole, 4):

@@ -1,4 +1,4 @@
-"""Item features of a factor model that is learned from the training ratings of some users."""
+"""Learns item features by a factor model, from the training ratings of a sample of users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUCKETS = 1 << 30
 
 @dataclass(frozen=True)
 class Factors:
-    """What the features stage keeps of a factor model."""
+    """The results of a factor model that the stage `features` keeps."""
 
     matrix: NDArray[np.float32]
     offset: NDArray[np.float64]
@@ -36,8 +36,8 @@ def sample_users(
 ) -> SampledRatings:
     """Return the training ratings of a hash sample of users, in the order of the hash.
 
-    The share is lowered where all would be more than about `max_ratings` or `max_users`.
-    Adding users or items elsewhere does not change who is in the sample at a given share.
+    The share is lowered if the sample would have more than about `max_ratings` or `max_users`.
+    At a given share, whether a user is in the sample does not depend on other users or items.
     """
     users, total = blocks.agg(F.count("*"), F.sum("n_train")).head() or (0, 0)
     share = min(share, max_ratings / max(total or 0, 1), max_users / max(users, 1))
@@ -58,7 +58,7 @@ def sample_users(
 def drawn_users(blocks: DataFrame, share: float, seed: int, *, above: float = 0.0) -> DataFrame:
     """Return the blocks of a hash sample of users, with the hash as ``draw``.
 
-    Those of the sample with the share `above` are left out.
+    The sample of share `above`, which is part of it, is left out.
     """
     draw = F.pmod(F.xxhash64(F.lit(seed), F.lit("factors"), "user_id"), F.lit(_BUCKETS))
     first, last = round(above * _BUCKETS), round(share * _BUCKETS)
@@ -73,11 +73,11 @@ def learn_factors(
     seed: int,
     progress: Callable[[int, float], None] | None = None,
 ) -> Factors:
-    """Fit the model and bring it into the form that learners use: whitened, noise 1.
+    """Fit the model and return its factors whitened, with noise 1, as learners use them.
 
-    Ridge regression on these features with ridge 1, starting from the offset and the expected
-    weights, is then the posterior mean under the model. Kernel widths are in the same units:
-    `spread` is the mean squared distance of an item from the middle of all.
+    Ridge regression on these features with ridge 1, starting from offset and prior weights, is
+    then the posterior mean under the model. Kernel widths are in the same units: `spread` is the
+    mean squared distance of an item from the mean of all items.
     """
     model: FactorModel = fit_factor_model(
         data, rank=rank, rounds=rounds, seed=seed, progress=progress

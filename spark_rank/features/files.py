@@ -1,4 +1,4 @@
-"""Feature files that workers map into memory: written once, named by their checksum, verified."""
+"""Writes feature files named by their checksums, and maps them into memory after a check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_rank.features.gathering import gathered_rows
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.records.features import POOL_ARRAYS, FeatureFiles, MappedFile, PoolFiles
 
-if TYPE_CHECKING:  # who scores without Spark opens these files, too
+if TYPE_CHECKING:  # these files are also read without Spark
     from pyspark.sql import SparkSession
 
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:  # who scores without Spark opens these files, too
 class ItemFeatures:
     """The opened files: features, an offset and an id per item; all memory-mapped.
 
-    `matrix` has the features that all users share, items × d; with a `pool` of reviewers it has
-    no columns, and every user gets the ratings of some of them.
+    `matrix` has the features that all users share, items × d. With a `pool` of reviewers it has
+    no columns, and the features of a user are the ratings of some reviewers.
 
-    `prior` tells what to expect of a user who rated the items J, before his or her ratings are
-    looked at: weights ``Σ_J prior_j / √|J| + prior_{−2} + prior_{−1} log |J|`` on the features,
-    so it has two rows more than there are items; no rows where nothing is expected.
+    `prior` gives the prior weights of a user who rated the items J, whatever the ratings:
+    ``Σ_J prior_j / √|J| + prior_{−2} + prior_{−1} log |J|`` on the features. So it has two rows
+    more than there are items; without a prior it has no rows.
     """
 
     matrix: NDArray[np.float32]
@@ -42,38 +42,38 @@ class ItemFeatures:
     pool: ReviewerPool | None = None
 
     def reviewers(self, user: int, user_id: str) -> NDArray[np.int32] | None:
-        """Return the numbers of the reviewers that are this user's features; None: all share."""
+        """Return the numbers of this user's reviewers; None if all users share the features."""
         return None if self.pool is None else self.pool.chosen_for(user, user_id)
 
     def rows(
         self, items: NDArray[np.int32], reviewers: NDArray[np.int32] | None = None
     ) -> NDArray[np.float64]:
-        """Return the feature vectors of `items`, for a user with these `reviewers`."""
+        """Return the feature vectors of `items` for a user with these `reviewers`."""
         if self.pool is None:
             return np.asarray(gathered_rows(self.matrix, items))
         if reviewers is None:
-            raise ValueError("items look different to every user: name the user's reviewers")
+            raise ValueError("every user has other features: pass the user's reviewers")
         return self.pool.gather(items, reviewers)
 
     def expected_weights(self, items: NDArray[np.int32]) -> NDArray[np.float64] | None:
-        """Return the weights to expect of a user who rated `items`; None without a prior."""
+        """Return the prior weights of a user who rated `items`; None without a prior."""
         size = np.array([len(items)])
-        found = self.expected_of_users(items, np.array([0, len(items)]), size)
-        return None if found is None else np.asarray(found[0])
+        weights = self.expected_of_users(items, np.array([0, len(items)]), size)
+        return None if weights is None else np.asarray(weights[0])
 
     def expected_of_users(
         self, items: NDArray[np.int32], ends: NDArray[np.int64], n_train: NDArray[np.int64]
     ) -> NDArray[np.float64] | None:
-        """Return a row of such weights for every user.
+        """Return a row of prior weights for every user; None without a prior.
 
-        User u rated the items from ends[u] on, n_train[u] of them to learn from.
+        The items of user u begin at ends[u], and the first n_train[u] are for training.
         """
         if len(self.prior) == 0:
             return None
         if len(items) and not 0 <= items.min() <= items.max() < len(self.prior) - 2:
-            raise IndexError("an item without features")  # compiled code would not notice
+            raise IndexError("an item without features")  # compiled code does not check
         prior, rated = self.prior.view(), items.view()
-        prior.flags.writeable = rated.flags.writeable = False  # one type to the compiler
+        prior.flags.writeable = rated.flags.writeable = False  # one type for the compiler
         return np.asarray(expected_weights(prior, rated, ends, n_train))
 
 
@@ -89,7 +89,7 @@ def write_files(
     item_ids: list[str],
     pool: ReviewerPool | None = None,
 ) -> FeatureFiles:
-    """Write the files into a local folder under names that hold their checksums."""
+    """Write the files to a local folder under names with their checksums."""
     return FeatureFiles(
         publish_array(folder, "matrix", matrix),
         publish_array(folder, "offset", offset),
@@ -105,7 +105,7 @@ def open_distributed(files: FeatureFiles) -> ItemFeatures:
 
 
 def place_of_files() -> str:
-    """Return the folder of this node where Spark puts the files that it distributes."""
+    """Return the folder of this node with the files that Spark distributes."""
     from spark_rank.session.sharing import folder_of_files
 
     return folder_of_files()
@@ -139,7 +139,7 @@ def open_array(file: MappedFile, folder: str) -> NDArray[Any]:
 
 
 def _mapped(path: Path) -> NDArray[Any]:
-    """Map a file into memory, as a plain array: that is what compiled functions take."""
+    """Map a file into memory as a plain array, which compiled functions need."""
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
@@ -161,7 +161,7 @@ def _save_ids(path: Path, item_ids: list[str]) -> None:
 
 
 def publish_array(folder: Path, stem: str, array: NDArray[Any]) -> MappedFile:
-    """Write an array into a local folder under a name that holds its checksum."""
+    """Write an array to a local folder under a name with its checksum."""
     return _publish(folder, stem, ".npy", lambda path: np.save(path, array))
 
 
@@ -175,7 +175,7 @@ def _publish(folder: Path, stem: str, suffix: str, save: Callable[[Path], None])
 
 
 def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFile]) -> None:
-    """Put files of a local folder onto every node that works for the session; they are moved."""
+    """Send files of a local folder to every node of the session; they are moved from the folder."""
     from spark_rank.session.sharing import share_file
 
     for file in files:
@@ -183,7 +183,7 @@ def distribute_local(spark: SparkSession, folder: Path, files: Iterable[MappedFi
 
 
 def verified(file: MappedFile, folder: Path) -> Path:
-    """Return the file's path on this node, or raise `FeatureFileError` if it is another file."""
+    """Return the file's path on this node; raise `FeatureFileError` if it is missing or differs."""
     path = folder / file.name
     if not path.exists():
         raise FeatureFileError(f"feature file {file.name} is missing on {_here(folder)}")

@@ -1,4 +1,4 @@
-"""Rows of a feature matrix, one after the other: compiled, read and widened in one pass."""
+"""Gathers rows of a feature matrix in double precision, in one compiled pass."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def gathered_rows(matrix: NDArray[np.floating[Any]], items: NDArray[np.int32]) -
 def gatherable(
     matrix: NDArray[np.floating[Any]], items: NDArray[np.int32]
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.int32]]:
-    """Return both as kernels take them, or raise IndexError: compiled code would not notice."""
+    """Return both as compiled functions take them; raise IndexError, which these do not check."""
     if len(items) and not 0 <= items.min() <= items.max() < len(matrix):
         raise IndexError(f"items must be from 0 to {len(matrix) - 1}")
     checked, chosen = np.asarray(matrix).view(), np.asarray(items).view()
-    checked.flags.writeable = chosen.flags.writeable = False  # one type to the compiler
+    checked.flags.writeable = chosen.flags.writeable = False  # one type for the compiler
     return checked, chosen
 
 
 @njit(cache=True, nogil=True)
 def gather(matrix: Any, items: Any, rows: Any) -> None:
-    """Write the rows of `items` into `rows`; for use inside compiled kernels."""
+    """Write the rows of `items` into `rows`; for use in compiled functions."""
     for place in range(len(items)):
         item = items[place]
         for column in range(matrix.shape[1]):

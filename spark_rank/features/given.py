@@ -1,4 +1,4 @@
-"""Feature vectors of items that came with the data: checked, scaled, in the order of the items."""
+"""Reads given feature vectors of items: checks, scales and sorts them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _CHUNK_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class Scale:
-    """How features are shifted and stretched: ``(x − mean) / spread``."""
+    """The standardisation of features: ``(x − mean) / spread``."""
 
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
 
     def apply(self, features: Column) -> Column:
-        """Return a vector scaled."""
+        """Return the scaled vector."""
         factors = F.arrays_zip(_literals(self.mean), _literals(self.spread))
         scaled = F.zip_with(features, factors, lambda x, f: (x.cast("double") - f["0"]) / f["1"])
         return F.transform(scaled, lambda x: x.cast("float"))
@@ -36,7 +36,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class VectorFacts:
-    """What a table of vectors is: how long they are, and how many items have one."""
+    """Facts about a table of vectors: their length, and how many items have one."""
 
     width: int
     matched: int
@@ -49,64 +49,68 @@ class VectorFacts:
 
 
 def read_vectors(spark: SparkSession, files: list[str], key: str) -> DataFrame:
-    """Return ``item_id, features`` of Parquet files, or raise `InputDataError` naming `key`."""
+    """Return ``item_id, features`` of Parquet files; an `InputDataError` names the key `key`."""
     frame = spark.read.parquet(*[literal(file) for file in files])
-    kinds = {field.name: field.dataType for field in frame.schema}
+    types = {field.name: field.dataType for field in frame.schema}
     for name in ("item_id", "features"):
-        if name not in kinds:
+        if name not in types:
             raise InputDataError(
-                f"{key}: there is no column {name!r}, only {', '.join(kinds)}: the file needs "
+                f"{key}: the file has no column {name!r}, only {', '.join(types)}: it needs "
                 "item_id and features (an array of numbers)"
             )
-    features = kinds["features"]
+    features = types["features"]
     if not isinstance(features, ArrayType) or not isinstance(features.elementType, NumericType):
         raise InputDataError(
-            f"{key}: column 'features' is {features.simpleString()}: it must be an array of numbers"
+            f"{key}: column 'features' is {features.simpleString()}: make it an array of numbers"
         )
     return frame.select(
         F.col("item_id").cast("string"), F.col("features").cast("array<float>").alias("features")
     )
 
 
-def match_vectors(items: DataFrame, given: DataFrame, key: str) -> tuple[DataFrame, VectorFacts]:
-    """Return ``item, item_id, features`` for every item (null without a vector), and its facts.
+def match_vectors(items: DataFrame, vectors: DataFrame, key: str) -> tuple[DataFrame, VectorFacts]:
+    """Return ``item, item_id, features`` of every item (null without a vector), and the facts.
 
-    Raises `InputDataError` for vectors that cannot be features: of several lengths, with values
-    that are no finite numbers, two of one item, or none for any item.
+    Raises `InputDataError` if vectors differ in length, have values that are not finite, if an
+    item has two vectors, or if no item has one.
     """
     finite = F.forall("features", lambda x: x.isNotNull() & ~F.isnan(x) & (F.abs(x) < np.inf))
-    sound = F.coalesce(finite & F.col("item_id").isNotNull(), F.lit(False))
+    is_valid = F.coalesce(finite & F.col("item_id").isNotNull(), F.lit(False))
     size = F.size("features")
-    least, most, bad = given.agg(F.min(size), F.max(size), F.count_if(~sound)).head() or (0, 0, 0)
-    if bad:
+    shortest, longest, n_bad = vectors.agg(
+        F.min(size), F.max(size), F.count_if(~is_valid)
+    ).head() or (0, 0, 0)
+    if n_bad:
         raise InputDataError(
-            f"{key}: {count_of(bad, 'row')} without item_id, without features, or with a "
-            "feature that is no finite number: mend or remove them"
+            f"{key}: {count_of(n_bad, 'row')} without item_id, without features, or with a "
+            "feature that is not finite: correct or remove them"
         )
-    if least != most or not most:
+    if shortest != longest or not longest:
         raise InputDataError(
-            f"{key}: feature vectors have {least or 0} to {most or 0} entries: all need as many, "
-            "at least one"
+            f"{key}: feature vectors have {shortest or 0} to {longest or 0} entries: all must have "
+            "the same number, at least one"
         )
-    twice = given.groupBy("item_id").count().where("count > 1").orderBy("item_id").head()
-    if twice is not None:
-        raise InputDataError(f"{key}: item {twice['item_id']!r} has {twice['count']} vectors")
-    matched = items.join(given, "item_id", "left").select("item", "item_id", "features")
-    found, total = matched.agg(F.count("features"), F.count("*")).head() or (0, 0)
-    if found == 0:
-        example = given.orderBy("item_id").head()
+    repeated = vectors.groupBy("item_id").count().where("count > 1").orderBy("item_id").head()
+    if repeated is not None:
         raise InputDataError(
-            f"{key}: none of the {count_of(total, 'item')} has a vector; the file's ids are like "
-            f"{example['item_id'] if example else ''!r}: are they those of the ratings?"
+            f"{key}: item {repeated['item_id']!r} has {repeated['count']} vectors: keep one"
         )
-    return matched, VectorFacts(most, found, total)
+    matched = items.join(vectors, "item_id", "left").select("item", "item_id", "features")
+    n_matched, total = matched.agg(F.count("features"), F.count("*")).head() or (0, 0)
+    if n_matched == 0:
+        example = vectors.orderBy("item_id").head()
+        raise InputDataError(
+            f"{key}: none of the {count_of(total, 'item')} has a vector: the file's ids, such as "
+            f"{example['item_id'] if example else ''!r}, must be those of the ratings"
+        )
+    return matched, VectorFacts(longest, n_matched, total)
 
 
 def standard_scale(vectors: DataFrame, facts: VectorFacts) -> Scale:
-    """Return the means and standard deviations (population; 1 where it is 0) of the vectors.
+    """Return the means and standard deviations (population; 1 instead of 0) of the vectors.
 
-    `vectors` has ``item, features``, null where there is none. O(items · width) in one pass, a
-    chunk at a time in the order of the items: the same bits however they are partitioned.
+    `vectors` has ``item, features``, null without a vector. It takes O(items · width) in one pass
+    over chunks in the order of the items, so the bits do not depend on partitions.
     """
     count, mean, squares = 0, np.zeros(facts.width), np.zeros(facts.width)
     for _, chunk in chunks(vectors.where(F.col("features").isNotNull()), facts):
@@ -122,14 +126,14 @@ def standard_scale(vectors: DataFrame, facts: VectorFacts) -> Scale:
 
 
 def scaled(vectors: DataFrame, facts: VectorFacts, scale: Scale | None) -> DataFrame:
-    """Return ``item, item_id, features`` scaled; items without a vector get zeros."""
+    """Return ``item, item_id, features`` with scaled features; without a vector, zeros."""
     features = F.col("features") if scale is None else scale.apply(F.col("features"))
     zeros = F.array_repeat(F.lit(0.0).cast("float"), facts.width)
     return vectors.withColumn("features", F.coalesce(features, zeros))
 
 
 def sorted_parts(vectors: DataFrame, facts: VectorFacts) -> DataFrame:
-    """Return the rows in the order of the items, in parts of about the size of a chunk."""
+    """Return the rows sorted by item, in partitions of about the size of a chunk."""
     parts = -(-facts.items // _chunk_rows(facts))
     return vectors.repartitionByRange(parts, "item").sortWithinPartitions("item")
 

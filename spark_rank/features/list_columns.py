@@ -1,4 +1,4 @@
-"""List columns of collected tables as flat arrays."""
+"""Reads list columns of collected tables as flat arrays."""
 
 from __future__ import annotations
 

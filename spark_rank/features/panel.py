@@ -1,7 +1,7 @@
 """A shared panel of reference reviewers: column j holds reviewer j's ratings of every item.
 
-Missing ratings take the reviewer's median and all are shifted by the middle of the rating scale,
-as in the papers. Only training ratings are used, those of the reviewers too.
+A missing rating is replaced by the reviewer's median, and the middle of the rating scale is
+subtracted from all values, as in the papers. Only training ratings are used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_rank.data.blocks import training_part
 from spark_rank.features.coverage import cover
 from spark_rank.features.list_columns import flat_lists
 
-# greedy coverage chooses among so many of the most active users
+# greedy coverage chooses among so many most active users
 MOST_CANDIDATES = 20_000
 
 
@@ -27,7 +27,7 @@ MOST_CANDIDATES = 20_000
 class Panel:
     """The reviewers in column order, their medians, and the items × reviewers matrix.
 
-    `missing` is what stands in a reviewer's column for an item that he or she has not rated.
+    `missing` is the value in a reviewer's column for an item that he or she has not rated.
     """
 
     users: list[int]
@@ -50,10 +50,11 @@ def covering_panel(
     middle: float,
     most_candidates: int = MOST_CANDIDATES,
 ) -> Panel:
-    """Return `size` of the most active users, greedily chosen to cover what users rate.
+    """Return `size` of the most active users, chosen greedily to cover the items that users rate.
 
-    An item counts by the number of its training ratings, a second opinion on it half as much as
-    the first, a third a third (`spark_rank.features.coverage`). Equal ones: the more active.
+    An item counts by its number of training ratings; the second opinion on it counts half as much
+    as the first, the third a third (`spark_rank.features.coverage`). Among equals the more active
+    user is chosen.
     """
     candidates = _most_active(blocks, most_candidates)
     rated = F.slice("items", 1, F.col("n_train")).alias("items")
@@ -107,10 +108,10 @@ def fill_matrix(
     shape: tuple[int, int],
     middle: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float32]]:
-    """Return the filled, shifted items × reviewers matrix, the medians, and these shifted.
+    """Return the filled items × reviewers matrix, the medians, and the values of missing ratings.
 
-    All values are shifted by `middle`, that of the rating scale. Every reviewer has at least one
-    rating. O(ratings log ratings + items · reviewers).
+    `middle`, that of the rating scale, is subtracted from the matrix and the values. Every
+    reviewer has at least one rating. O(ratings log ratings + items · reviewers).
     """
     by_column = np.argsort(columns, kind="stable")
     groups = np.split(ratings[by_column], np.searchsorted(columns[by_column], range(1, shape[1])))

@@ -1,7 +1,8 @@
-"""A pool of reviewers: every user gets some of them as features, by hash, never himself.
+"""A pool of reviewers: the ratings of some of them, chosen by hash, are a user's features.
 
-The pool is a sparse matrix of ratings, a row per reviewer, that workers map into memory. What a
-reviewer has not rated is his or her median; all values are shifted by the middle of the scale.
+The pool is a sparse matrix of ratings with a row per reviewer, which workers map into memory. A
+missing rating is replaced by the reviewer's median, and the middle of the rating scale is
+subtracted from all values. Nobody is his or her own reviewer.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @dataclass(frozen=True)
 class ReviewerPool:
-    """Reviewers by number: row r owns items and ratings ends[r] to ends[r + 1].
+    """Reviewers by number: the items and ratings of row r are ends[r] to ends[r + 1].
 
     Items ascend within a row. `missing` is the value of an item without a rating, `users` the
-    reviewers' dense numbers, `keys` hashes of their ids; `size` is how many of them a user gets.
+    reviewers' dense numbers, `keys` hashes of their ids; `size` is how many a user gets.
     """
 
     ends: NDArray[np.int64]
@@ -44,9 +45,9 @@ class ReviewerPool:
     def chosen_for(self, user: int, user_id: str) -> NDArray[np.int32]:
         """Return the numbers of a user's reviewers, ascending: the `size` smallest by hash.
 
-        The hash is of (seed, user id, reviewer id); equal hashes go by the reviewer's number. So
-        the choice depends on nothing else, but on who is in the pool. A pool with fewer others
-        is taken whole. O(reviewers of the pool).
+        The hash is of (seed, user id, reviewer id); ties go by the reviewer's number. So the choice
+        depends only on these and on who is in the pool. If the pool has at most `size` other
+        reviewers, all are chosen. O(reviewers of the pool).
         """
         draws = _mixed(self.keys, _seeded_key(user_id, self.seed))
         own = self._number_of.get(user)
@@ -60,7 +61,7 @@ class ReviewerPool:
         return others[np.sort(np.concatenate([below, ties[: self.size - len(below)]]))]
 
     def gather(self, items: NDArray[np.int32], reviewers: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the items × reviewers matrix of shifted ratings, missing ones filled in.
+        """Return the items × reviewers matrix of ratings minus the middle, missing ones filled in.
 
         O(items · reviewers) to fill, and per reviewer O(min(n, m) log max(n, m)) for the n ratings
         of the reviewer and m items, which may be in any order and repeat.
@@ -72,7 +73,7 @@ class ReviewerPool:
 
 
 def id_keys(ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Return 64 bits of BLAKE2b of every id: the same for an id wherever it is numbered."""
+    """Return 64 bits of BLAKE2b of every id; they do not depend on the dense numbers."""
     digests = b"".join(_digest(user_id, b"") for user_id in ids)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
@@ -102,9 +103,9 @@ def _mixed(keys: Any, seeded: Any) -> Any:
 def _gathered(
     ends: Any, items: Any, ratings: Any, missing: Any, wanted: Any, places: Any, reviewers: Any
 ) -> Any:
-    """Fill the matrix: the shorter list of items is looked up in the longer, both ascending.
+    """Fill the matrix: look up the shorter list of items in the longer, both ascending.
 
-    `wanted` are the items asked for, ascending, `places` their rows in the matrix.
+    `wanted` are the items of the matrix, ascending, and `places` their rows.
     """
     matrix = np.empty((len(wanted), len(reviewers)))
     for row in range(len(wanted)):
@@ -130,7 +131,7 @@ def _gathered(
 
 @njit(cache=True)
 def _lower_bound(ascending: Any, value: Any, start: int) -> int:
-    """Return the first place from `start` on that holds no less than `value`."""
+    """Return the first position from `start` on with an entry of at least `value`."""
     low, high = start, len(ascending)
     while low < high:
         middle = (low + high) // 2

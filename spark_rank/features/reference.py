@@ -1,4 +1,4 @@
-"""Reference reviewers drawn for every user, as in the papers: the pool that they are drawn from."""
+"""Collects the pool from which every user's reference reviewers are drawn, as in the papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_rank.features.pool import ReviewerPool, id_keys
 
 @dataclass(frozen=True)
 class CollectedPool:
-    """The pool and what tells its reviewers: ids, numbers of training ratings, medians."""
+    """The pool with its reviewers' ids, numbers of training ratings and medians."""
 
     pool: ReviewerPool
     user_ids: list[str]
@@ -32,7 +32,7 @@ class CollectedPool:
 
 
 def activity_group(blocks: DataFrame, least: int | None, most: int | None) -> DataFrame:
-    """Return the users with `least` to `most` ratings, those held out counted too."""
+    """Return the users with `least` to `most` ratings, held-out ones included."""
     n = F.size("items")
     above = F.lit(True) if least is None else n >= least
     return blocks.where(above if most is None else above & (n <= most))
@@ -41,11 +41,11 @@ def activity_group(blocks: DataFrame, least: int | None, most: int | None) -> Da
 def collect_pool(
     group: DataFrame, *, most_reviewers: int, size: int, all_ratings: bool, middle: float, seed: int
 ) -> CollectedPool:
-    """Return a hash sample of a group of users as the pool; `size` of them are for each user.
+    """Return a hash sample of a group of users as the pool; each user gets `size` of them.
 
-    Reviewers are numbered in the order of their ids. They show their training ratings, or with
-    `all_ratings` the held-out ones too, about the `middle` of the rating scale. Users who come or
-    go change the sample by themselves only.
+    Reviewers are numbered in the order of their ids. Their values are training ratings, with
+    `all_ratings` the held-out ones too, minus `middle`. A user who joins or leaves the group does
+    not change the draws of others.
     """
     draw = F.xxhash64(F.lit(seed), F.lit("reference"), "user_id")
     drawn = (
@@ -91,7 +91,7 @@ def _as_pool(
 
 
 def row_medians(values: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the median of every row ends[r] to ends[r + 1], none of them empty."""
+    """Return the median of every row, ends[r] to ends[r + 1]; no row is empty."""
     rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     ascending = values[np.lexsort((values, rows))]
     sizes = np.diff(ends)

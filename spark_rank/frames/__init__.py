@@ -1,1 +1,1 @@
-"""DataFrame in, DataFrame out: hands the work of `users` to Spark."""
+"""DataFrames in, DataFrames out: runs the work of `users` on Spark."""

@@ -1,4 +1,4 @@
-"""What blocks come to, counted in one pass: ratings per item and per level, sizes of users."""
+"""Counts the ratings of user blocks in one pass: per item, per level and per user."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from spark_rank.users.batches import ragged
 
 IntArray = NDArray[np.int64]
 
-# what is counted: items, ratings by their keys in a histogram, users by the bins of their numbers
-# of ratings; the most ratings of a user; users with nothing held out
+# what a row counts: ratings of an item; ratings in a bin of the histogram; users in a bin of their
+# numbers of ratings; the most ratings of a user; users with nothing held out
 _ITEM, _RATING, _USER, _MOST, _WHOLE = "item", "rating", "user", "most", "whole"
 _COLUMNS = (
     Column("kind", "string", "what is counted"),
-    Column("key", "double", "number of the item, key of the rating, or where the bin begins"),
+    Column("key", "double", "number of the item, key of the rating, or start of the bin"),
     Column("n_train", "bigint", "training ratings"),
-    Column("n", "bigint", "all ratings; of the users how many"),
+    Column("n", "bigint", "all ratings; for bins of users, users"),
 )
 _SCHEMA = arrow_schema(_COLUMNS)
 
 
 class BlockCounts(NamedTuple):
-    """What the blocks of all users come to; `users` are by the bins of their numbers of ratings."""
+    """The counts over all blocks; `users` counts users by bins of their numbers of ratings."""
 
     train: int
     ratings: Mapping[float, int]
@@ -45,22 +45,24 @@ class BlockCounts(NamedTuple):
 
 
 def counted(blocks: DataFrame, scale: RatingScale) -> DataFrame:
-    """Return what the tasks count; to be kept, for `item_counts` and `block_counts` read it."""
+    """Return the counts of the tasks; `item_counts` and `block_counts` read them: cache them."""
     columns = ("items", "ratings", "n_train")
     return by_workers(blocks.select(*columns), partial(count_blocks, scale=scale), ddl(_COLUMNS))
 
 
-def item_counts(found: DataFrame, items: DataFrame) -> DataFrame:
-    """Return ``item_id, item, n_train, n`` of every item that a block has, by number."""
-    of_items = found.where(F.col("kind") == _ITEM).withColumn("item", F.col("key").cast("int"))
+def item_counts(counted_rows: DataFrame, items: DataFrame) -> DataFrame:
+    """Return ``item_id, item, n_train, n`` of every item in the blocks, by item number."""
+    of_items = counted_rows.where(F.col("kind") == _ITEM).withColumn(
+        "item", F.col("key").cast("int")
+    )
     sums = [F.sum(name).alias(name) for name in ("n_train", "n")]
     counts = of_items.groupBy("item").agg(*sums).join(items, "item")
     return counts.select("item_id", "item", "n_train", "n").coalesce(1).sortWithinPartitions("item")
 
 
-def block_counts(found: DataFrame) -> BlockCounts:
-    """Return the sums of all but the items."""
-    rows = found.where(F.col("kind") != _ITEM).toArrow().to_pylist()
+def block_counts(counted_rows: DataFrame) -> BlockCounts:
+    """Return the sums of all counts that are not of items."""
+    rows = counted_rows.where(F.col("kind") != _ITEM).toArrow().to_pylist()
     sums: dict[str, Counter[float]] = {kind: Counter() for kind in (_RATING, _USER, _WHOLE)}
     for row in rows:
         if row["kind"] in sums:
@@ -75,26 +77,26 @@ def block_counts(found: DataFrame) -> BlockCounts:
 
 
 def count_blocks(batches: Iterator[pa.RecordBatch], scale: RatingScale) -> Iterator[pa.RecordBatch]:
-    """Yield what the blocks of a task come to. Holds two numbers per item."""
+    """Yield the counts over the blocks of a task. Needs memory for two numbers per item."""
     n_train, n = np.zeros((2, 0), dtype=np.int64)
     sums: Counter[tuple[str, float]] = Counter()
     train: Counter[tuple[str, float]] = Counter()
     most = 0
     for blocks in batches:
         items, ends = ragged(blocks.column("items"))
-        of_user = blocks.column("n_train").to_numpy()
+        user_n_train = blocks.column("n_train").to_numpy()
         sizes = np.diff(ends)
-        behind = np.arange(len(items)) - np.repeat(ends[:-1], sizes)
-        trains = behind < np.repeat(of_user, sizes)
-        n, n_train = _added(n, np.bincount(items)), _added(n_train, np.bincount(items[trains]))
+        position = np.arange(len(items)) - np.repeat(ends[:-1], sizes)
+        is_training = position < np.repeat(user_n_train, sizes)
+        n, n_train = _added(n, np.bincount(items)), _added(n_train, np.bincount(items[is_training]))
         keys = rating_keys(ragged(blocks.column("ratings"))[0], scale)
         for entry in pc.value_counts(pa.array(keys)).to_pylist():
             sums[_RATING, entry["values"]] += entry["counts"]
         starts = count_bins(sizes)
         for start in np.unique(starts).tolist():
             sums[_USER, start] += int(np.sum(starts == start))
-            train[_USER, start] += int(of_user[starts == start].sum())
-        sums[_WHOLE, 0] += int(np.sum(sizes == of_user))
+            train[_USER, start] += int(user_n_train[starts == start].sum())
+        sums[_WHOLE, 0] += int(np.sum(sizes == user_n_train))
         most = max(most, int(sizes.max(initial=0)))
     yield from _item_batches(_added(n_train, np.zeros(len(n), np.int64)), n)
     rows = [
@@ -106,14 +108,14 @@ def count_blocks(batches: Iterator[pa.RecordBatch], scale: RatingScale) -> Itera
 
 
 def _item_batches(n_train: IntArray, n: IntArray) -> Iterator[pa.RecordBatch]:
-    found = np.flatnonzero(n)
-    kinds = pa.array([_ITEM]).take(pa.array(np.zeros(len(found), np.int64)))
-    columns = [kinds, pa.array(found, pa.float64()), pa.array(n_train[found]), pa.array(n[found])]
+    items = np.flatnonzero(n)
+    kinds = pa.array([_ITEM]).take(pa.array(np.zeros(len(items), np.int64)))
+    columns = [kinds, pa.array(items, pa.float64()), pa.array(n_train[items]), pa.array(n[items])]
     yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 def _added(a: IntArray, b: IntArray) -> IntArray:
-    """Return the sum of two arrays, the shorter one continued by zeros."""
+    """Return the sum of two arrays; the shorter one is padded with zeros."""
     total = np.zeros(max(len(a), len(b)), dtype=np.int64)
     total[: len(a)] += a
     total[: len(b)] += b

@@ -1,8 +1,8 @@
-"""From rows of ratings to user blocks, on a DataFrame of anybody's own.
+"""Prepares any DataFrame of ratings for user blocks.
 
-``rating_rows`` names the columns, ``check_ratings`` refuses what is no rating, ``user_numbers`` and
-``item_numbers`` make dictionaries, ``number_ratings`` puts them in the place of ids. Then
-`spark_rank.data.blocks.user_blocks` gathers every user's ratings.
+``rating_rows`` selects and names the columns, ``check_ratings`` refuses invalid ratings,
+``user_numbers`` and ``item_numbers`` make dictionaries, and ``number_ratings`` replaces ids by
+numbers. Then `spark_rank.data.blocks.user_blocks` gathers every user's ratings.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 from spark_rank.wording import count_of
 
-# the ids of so many ratings are numbered by the driver
+# up to so many ratings, the driver numbers the ids
 _FEW_RATINGS = 200_000
-# a dictionary of so many items is sent to every task
+# a dictionary of up to so many items is broadcast
 _BROADCAST_ITEMS = 2_000_000
 _RATINGS_A_TASK = 1_000_000
 
@@ -44,9 +44,9 @@ def rating_rows(
     timestamp: str | None = None,
     weight: str | None = None,
 ) -> DataFrame:
-    """Return ``user_id, item_id, rating, timestamp`` from columns of these names; ids as text.
+    """Return ``user_id, item_id, rating, timestamp`` from the named columns; ids are strings.
 
-    With a `weight`, that of the rating too.
+    With `weight`, the column of weights is added.
     """
     if timestamp is None:
         time = F.lit(None).cast("bigint")
@@ -66,27 +66,29 @@ def rating_rows(
 
 
 def check_ratings(rows: DataFrame, settings: InputConfig | None = None) -> int:
-    """Return how many ratings there are, or raise `InputDataError` saying what is none.
+    """Return the number of ratings, or raise `InputDataError` if a row is not a valid rating.
 
-    `settings` name the ratings that there may be, as for `ingest`; without, any number.
+    `settings` give the valid ratings, as for `ingest`; without, any finite number is valid.
     """
-    sound = {name: F.lit(True) for name in ("text_ok", "fields_ok", "timestamp_ok")}
-    judged = with_reason(rows.withColumns(sound), settings or InputConfig(format="csv"))
-    counts = {row["reason"]: row["count"] for row in judged.groupBy("reason").count().collect()}
-    good = counts.pop(None, 0)
+    parsed = {name: F.lit(True) for name in ("text_ok", "fields_ok", "timestamp_ok")}
+    with_reasons = with_reason(rows.withColumns(parsed), settings or InputConfig(format="csv"))
+    counts = {
+        row["reason"]: row["count"] for row in with_reasons.groupBy("reason").count().collect()
+    }
+    n_valid = counts.pop(None, 0)
     if counts:
         words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.items()))
         raise InputDataError(
-            f"{sum(counts.values()):,} of {count_of(good + sum(counts.values()), 'row')} are no "
-            f"ratings ({words}): drop or mend them first"
+            f"{sum(counts.values()):,} of {count_of(n_valid + sum(counts.values()), 'row')} are "
+            f"not valid ratings ({words}): remove or correct them first"
         )
-    if good == 0:
-        raise InputDataError("the DataFrame holds no rows: there is no rating to learn from")
-    return good
+    if n_valid == 0:
+        raise InputDataError("the DataFrame holds no rows: give at least one rating to learn from")
+    return n_valid
 
 
 def user_numbers(rows: DataFrame, count: int, known: DataFrame | None = None) -> DataFrame:
-    """Return ``user_id, user`` of the `count` ratings' users; those known keep their numbers."""
+    """Return ``user_id, user`` of the `count` ratings; users in `known` keep their numbers."""
     few = count <= _FEW_RATINGS
     return number_ids(rows.select("user_id"), "user_id", "user", known, few=few)
 
@@ -101,8 +103,9 @@ def number_ratings(
 ) -> DataFrame:
     """Return the ratings as ``user, item, rating, timestamp``, each pair of user and item once.
 
-    Those of users and items without a number are left out. Of the `count` ratings, those of one
-    pair count by `duplicates`: ``latest``, ``first``, ``mean`` or ``reject``, as for `ingest`.
+    Ratings of users and items without a number are left out. `duplicates` decides between several
+    ratings of one pair: ``latest``, ``first``, ``mean`` or ``reject``, as for `ingest`. `count` is
+    the number of `rows`.
     """
     names = items.select("item_id", "item")
     if names.count() <= _BROADCAST_ITEMS:
@@ -111,7 +114,7 @@ def number_ratings(
         rows.join(users.select("user_id", "user"), "user_id")
         .join(names, "item_id")
         .select("user", "item", "rating", F.coalesce("timestamp", F.lit(NO_TIME)).alias("time"))
-        # all of a user's in one task, by number: adaptive execution would make few tasks of many
+        # a user's ratings in one task; an explicit number, which adaptive execution leaves alone
         .repartition(count // _RATINGS_A_TASK + 1, "user")
     )
     merged = by_workers(numbered, partial(merged_ratings, policy=duplicates), ddl(RATING_COLUMNS))
@@ -119,15 +122,15 @@ def number_ratings(
 
 
 def merged_ratings(batches: Iterator[pa.RecordBatch], policy: str) -> Iterator[pa.RecordBatch]:
-    """Yield the ratings that count, in the order of user and item. Holds the task's ratings."""
-    found = list(batches)
-    if not found:
+    """Yield the ratings that count, sorted by user and item. Holds the task's ratings in memory."""
+    parts = list(batches)
+    if not parts:
         return
-    table = pa.Table.from_batches(found)
+    table = pa.Table.from_batches(parts)
     columns = [table.column(name).to_numpy() for name in ("user", "item", "rating", "time")]
-    kinds = (np.int64, np.int64, np.float64, np.int64)
-    given = Ratings(*(column.astype(kind) for column, kind in zip(columns, kinds, strict=True)))
-    kept, _ = resolve(given, policy)
+    types = (np.int64, np.int64, np.float64, np.int64)
+    ratings = Ratings(*(column.astype(dtype) for column, dtype in zip(columns, types, strict=True)))
+    kept, _ = resolve(ratings, policy)
     arrays = [
         pa.array(kept.users.astype(np.int32)),
         pa.array(kept.items.astype(np.int32)),

@@ -1,4 +1,4 @@
-"""Models and blocks of the same users in one task: the way of everything that scores."""
+"""Brings the blocks and models of the same users into one task, for everything that scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import ENSEMBLE_MODELS
 
 _MODEL_SCHEMA = arrow_schema(ENSEMBLE_MODELS.columns)
-# the blocks and the models of one bucket, each in any order
+# a function of the blocks and the models of one bucket, each in any order
 Work = Callable[[pa.Table, pa.Table], Iterable[pa.RecordBatch]]
 
 
@@ -27,12 +27,13 @@ def with_models(
     ddl: str,
     tasks: int,
 ) -> DataFrame:
-    """Return what `work` makes of the blocks and models of every bucket.
+    """Return the rows that `work` returns for the blocks and models of every bucket.
 
-    Both frames have a column ``bucket`` and are shuffled by it, once each. `work` gets `columns`
-    of the models: those that the frame lacks are null, and cost Spark nothing. It returns batches
-    of `schema`, which `ddl` says as Spark does. A bucket that one side lacks gets an empty table
-    of that side. Adaptive execution keeps the number of tasks: it is asked for by name.
+    Both frames have a column ``bucket`` and are shuffled by it, once each. `work` gets `columns` of
+    the models; a column that the frame lacks is null, and costs Spark nothing. `work` returns
+    batches of `schema`; `ddl` is the same schema for Spark. If one frame has no rows of a bucket,
+    `work` gets an empty table for it. The number of tasks is explicit, so adaptive execution keeps
+    it.
     """
     needed = models.select(*[name for name in columns if name in set(models.columns)])
     sides = [frame.repartition(tasks, "bucket").groupBy("bucket") for frame in (blocks, needed)]
@@ -53,7 +54,7 @@ def held_out_part(blocks: DataFrame) -> DataFrame:
 def in_buckets(buckets: Sequence[int]) -> Column:
     """Return whether a row is in one of these buckets."""
     bucket, first, last = F.col("bucket"), min(buckets), max(buckets)
-    # a list of a hundred thousand numbers takes Spark longer to read than all their blocks
+    # Spark takes longer to parse a list of a hundred thousand numbers than to read their blocks
     if len(set(buckets)) == last - first + 1:
         return bucket.between(first, last)
     return bucket.isin(*buckets)
@@ -63,16 +64,16 @@ def _bucket(
     blocks: pa.Table, models: pa.Table, *, columns: Sequence[str], work: Work, schema: pa.Schema
 ) -> pa.Table:
     end_quietly()
-    made = pa.Table.from_batches(list(work(blocks, _with_columns(models, columns))), schema)
+    rows = pa.Table.from_batches(list(work(blocks, _with_columns(models, columns))), schema)
     settle()
-    return made
+    return rows
 
 
 def _with_columns(models: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return the models with all of these columns, null where the table lacks one."""
-    there = set(models.column_names)
+    existing = set(models.column_names)
     return pa.table({
-        name: models.column(name) if name in there
+        name: models.column(name) if name in existing
         else pa.nulls(len(models), _MODEL_SCHEMA.field(name).type)
         for name in columns
     })  # fmt: skip

@@ -1,8 +1,8 @@
 """Distributions of per-user values and paired comparisons: computed in Spark's workers.
 
-Every group of columns (a metric, a bound) is one task that gets all users' numbers as packed
-arrays, sixteen bytes per user and learner; the driver sees only the results. Users are put in the
-order of a hash of their ids first, so that no sum depends on the partitioning.
+Every topic (a metric, or the columns of a bound) is one task, which gets all users' numbers as
+packed arrays, sixteen bytes per user and learner. The driver gets only the results. Users are
+sorted by a hash of their ids first, so that no sum depends on the partitioning.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PACKED = Contract(
 )
 _PACKED_SCHEMA = arrow_schema(PACKED.columns)
 _TABLES = (SUMMARY, COMPARISON, BOUNDS)
-# rows of all three tables: each fills the columns of its own
+# rows of all three tables: each row fills the columns of its table
 _RESULT = (
     Column("table", "string", "the table that the row belongs to"),
     *{column.name: column for contract in _TABLES for column in contract.columns}.values(),
@@ -64,7 +64,7 @@ _PACKED_FROM = (
 class Statistics:
     """How distributions are described: groups of users, confidence, seed of the bootstrap.
 
-    `informative_below` holds, for every bound, the value from which on it says nothing.
+    `informative_below` has, for every bound, the value from which on it is trivial.
     """
 
     groups: tuple[str, ...]
@@ -80,7 +80,7 @@ def distributions(metrics: DataFrame, statistics: Statistics, tasks: int) -> dic
     """
     pack = partial(packed_metrics, groups=statistics.groups)
     packed = by_workers(metrics.select(*_PACKED_FROM), pack, ddl(PACKED.columns))
-    # asked for by number: adaptive execution would make small partitions one, costly as they are
+    # an explicit number: adaptive execution would merge small partitions, which take long
     placed = packed.repartition(min(len(_TOPICS), tasks), "topic").sortWithinPartitions("topic")
     describe = partial(described_topics, statistics=statistics)
     described = by_workers(placed, describe, ddl(_RESULT)).toArrow()
@@ -100,26 +100,26 @@ def packed_metrics(
 def described_topics(
     batches: Iterator[pa.RecordBatch], statistics: Statistics
 ) -> Iterator[pa.RecordBatch]:
-    """Turn packed rows, all of a topic one after the other, into the rows of the tables."""
+    """Turn packed rows, sorted by topic, into the rows of the tables."""
     for packed in _by_topic(batches):
         yield build_batch(topic_rows(packed, statistics), arrow_schema(_RESULT))
 
 
 def _by_topic(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of every topic, of which one at a time is held."""
-    held: list[pa.RecordBatch] = []
+    """Yield the rows topic by topic; only one topic is in memory at a time."""
+    parts: list[pa.RecordBatch] = []
     current = None
     for batch in batches:
         topics = batch.column("topic").to_pylist()
         for topic, places in groupby(range(len(topics)), key=topics.__getitem__):
-            if held and topic != current:
-                yield pa.Table.from_batches(held)
-                held = []
-            own = list(places)
-            held.append(batch.slice(own[0], len(own)))
+            if parts and topic != current:
+                yield pa.Table.from_batches(parts)
+                parts = []
+            positions = list(places)
+            parts.append(batch.slice(positions[0], len(positions)))
             current = topic
-    if held:
-        yield pa.Table.from_batches(held)
+    if parts:
+        yield pa.Table.from_batches(parts)
 
 
 class Packer:
@@ -131,7 +131,7 @@ class Packer:
         self._parts: dict[str, list[dict[str, NDArray[Any]]]] = {}
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take metric rows."""
+        """Add metric rows."""
         group = pc.index_in(rows.column("user_group"), self._groups)
         numbers = {"groups": group.to_numpy(zero_copy_only=False).astype(np.int8),
                    "users": _hashes(rows.column("user_id"))}  # fmt: skip
@@ -139,8 +139,8 @@ class Packer:
         learners = rows.column("learner").dictionary_encode()
         codes = learners.indices.to_numpy()
         for code, learner in enumerate(learners.dictionary.to_pylist()):
-            own = np.flatnonzero(codes == code)
-            part = {name: values[own] for name, values in numbers.items()}
+            of_learner = np.flatnonzero(codes == code)
+            part = {name: values[of_learner] for name, values in numbers.items()}
             self._parts.setdefault(learner, []).append(part)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -156,7 +156,7 @@ class Packer:
 
 
 def _hashes(user_ids: pa.StringArray) -> NDArray[np.int64]:
-    """Return 64 bits of every id that tell nothing of it."""
+    """Return a 64-bit hash of every id."""
     encoded = user_ids.dictionary_encode()
     digests = [blake2b(user.encode(), digest_size=8).digest()
                for user in encoded.dictionary.to_pylist()]  # fmt: skip
@@ -184,24 +184,28 @@ def topic_rows(packed: pa.Table, statistics: Statistics) -> list[Row]:
 
 
 def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
-    """Return each learner's columns × users, all in the order of the hash, and users' groups.
+    """Return each learner's columns × users, sorted by the users' hashes, and the users' groups.
 
-    Every learner has a row for every user, so the order is the same for all of them.
+    Every learner has a row for every user, so the order is the same for all learners.
     """
     values: dict[str, NDArray[np.float64]] = {}
     groups, sorted_users, order = _NO_GROUPS, _NO_USERS, _NO_USERS
     learners = np.array(packed.column("learner").to_pylist())
     for learner in np.unique(learners).tolist():
-        own = np.flatnonzero(learners == learner).tolist()
-        users = np.concatenate(_arrays(packed, "users", own, np.int64))
-        if not np.array_equal(users, sorted_users):  # mostly all learners' come in one order
+        of_learner = np.flatnonzero(learners == learner).tolist()
+        users = np.concatenate(_arrays(packed, "users", of_learner, np.int64))
+        if not np.array_equal(users, sorted_users):  # usually all learners have the same order
             sorted_users, order = users, np.argsort(users)
-        tables = [raw.reshape(width, -1) for raw in _arrays(packed, "values", own, np.float64)]
+        tables = [
+            raw.reshape(width, -1) for raw in _arrays(packed, "values", of_learner, np.float64)
+        ]
         values[learner] = np.concatenate(tables, axis=1)[:, order]
-        groups = np.concatenate(_arrays(packed, "groups", own, np.int8))[order]
+        groups = np.concatenate(_arrays(packed, "groups", of_learner, np.int8))[order]
     sizes = {table.shape[1] for table in values.values()}
     if len(sizes) != 1:
-        raise ContractError(f"the learners have different numbers of users in metrics: {sizes}")
+        raise ContractError(
+            f"table metrics: learners have different numbers of users, {sizes}: run evaluate again"
+        )
     return values, groups
 
 
@@ -209,17 +213,17 @@ def _summary_rows(
     metric: str, group: str, values: Mapping[str, NDArray[np.float64]], statistics: Statistics
 ) -> list[Row]:
     rows = []
-    for learner, own in values.items():
-        found = describe(own, level=statistics.confidence, seed=statistics.seed)
+    for learner, user_values in values.items():
+        stats = describe(user_values, level=statistics.confidence, seed=statistics.seed)
         quantiles = (
             {}
-            if found.quantiles is None
-            else {f"p{round(100 * share):02d}": value for share, value in found.quantiles.items()}
+            if stats.quantiles is None
+            else {f"p{round(100 * share):02d}": value for share, value in stats.quantiles.items()}
         )
         rows.append(
             {"table": SUMMARY.table, "learner": learner, "metric": metric, "user_group": group,
-             "users": found.users, "mean": found.mean, "sd": found.sd, **quantiles,
-             **_ends("ci", found.t_interval), **_ends("bootstrap", found.bootstrap_interval)}
+             "users": stats.users, "mean": stats.mean, "sd": stats.sd, **quantiles,
+             **_ends("ci", stats.t_interval), **_ends("bootstrap", stats.bootstrap_interval)}
         )  # fmt: skip
     return rows
 
@@ -227,10 +231,10 @@ def _summary_rows(
 def _comparison_rows(
     metric: str, group: str, values: Mapping[str, NDArray[np.float64]], statistics: Statistics
 ) -> list[Row]:
-    """Compare every two learners; p-values are corrected over these pairs."""
+    """Compare every pair of learners; p-values are corrected over all pairs."""
     rows: list[Row] = []
     for learner, rival in combinations(values, 2):
-        found = compare_paired(
+        pair = compare_paired(
             values[learner],
             values[rival],
             level=statistics.confidence,
@@ -239,10 +243,10 @@ def _comparison_rows(
         )
         rows.append(
             {"table": COMPARISON.table, "learner": learner, "rival": rival, "metric": metric,
-             "user_group": group, "users": found.users, "difference": found.mean_difference,
-             "sd": found.sd, "wins": found.wins, "ties": found.ties, "losses": found.losses,
-             "wilcoxon_p": found.wilcoxon_p, "sign_p": found.sign_p,
-             **_ends("ci", found.t_interval), **_ends("bootstrap", found.bootstrap_interval)}
+             "user_group": group, "users": pair.users, "difference": pair.mean_difference,
+             "sd": pair.sd, "wins": pair.wins, "ties": pair.ties, "losses": pair.losses,
+             "wilcoxon_p": pair.wilcoxon_p, "sign_p": pair.sign_p,
+             **_ends("ci", pair.t_interval), **_ends("bootstrap", pair.bootstrap_interval)}
         )  # fmt: skip
     for test in ("wilcoxon_p", "sign_p"):
         tested = [row for row in rows if row[test] is not None]
@@ -252,7 +256,7 @@ def _comparison_rows(
 
 
 def _bound_rows(bound: str, group: str, values: Table, statistics: Statistics) -> list[Row]:
-    """Hold the bound against the cost on held-out ratings, over users who have all three."""
+    """Compare the bound with the cost on held-out ratings, over users who have all values."""
     rows = []
     for learner, table in values.items():
         train, limit, test = table[:, ~np.isnan(table).any(axis=0)]
@@ -272,10 +276,10 @@ def _ends(name: str, interval: Interval | None) -> Row:
 
 
 def _rows_of(contract: Contract, described: pa.Table) -> pa.Table:
-    own = described.filter(pc.equal(described.column("table"), contract.table))
+    rows = described.filter(pc.equal(described.column("table"), contract.table))
     names = [column.name for column in contract.columns]
     keys = [n for n in ("learner", "rival", "bound", "metric", "user_group") if n in names]
-    return own.select(names).sort_by([(key, "ascending") for key in keys])
+    return rows.select(names).sort_by([(key, "ascending") for key in keys])
 
 
 def _floats(batch: pa.RecordBatch, name: str) -> NDArray[np.float64]:
@@ -284,8 +288,8 @@ def _floats(batch: pa.RecordBatch, name: str) -> NDArray[np.float64]:
 
 
 def _arrays(
-    packed: pa.Table, name: str, rows: Sequence[int], kind: type[np.generic]
+    packed: pa.Table, name: str, rows: Sequence[int], dtype: type[np.generic]
 ) -> list[NDArray[Any]]:
-    """Return the arrays of some rows; nothing is copied."""
+    """Return the arrays of some rows without copying."""
     column = packed.column(name)
-    return [np.frombuffer(column[row].as_buffer(), kind) for row in rows]
+    return [np.frombuffer(column[row].as_buffer(), dtype) for row in rows]

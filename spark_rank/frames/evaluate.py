@@ -1,4 +1,4 @@
-"""How good models are on held-out ratings: a row per user and learner, and ROC curves."""
+"""Measures models on held-out ratings: a row per user and learner, and ROC curves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_rank.users.user_groups import UserGroups
 
 
 def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int) -> DataFrame:
-    """Return the rows of the table `metrics`, and the user's ROC curve in a column `curve`.
+    """Return the rows of the table `metrics` with a column `curve`, the user's ROC curve.
 
     `blocks` and `models` have the columns of the tables of these names, and the same buckets.
     """
@@ -39,6 +39,6 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
 
 
 def roc(measured: DataFrame, groups: UserGroups) -> pa.Table:
-    """Return the mean ROC curve of every learner and group of users, from what `evaluate` made."""
+    """Return the mean ROC curve of every learner and group from the rows of `evaluate`."""
     columns = measured.select("learner", "user_group", CURVE)
     return roc_table(by_workers(columns, summed_curves, ddl(ROC_SUM_COLUMNS)).toArrow(), groups)

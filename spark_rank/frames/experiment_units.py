@@ -21,7 +21,7 @@ from spark_rank.tables.contract import Column, arrow_schema
 from spark_rank.tables.contracts import EXPERIMENT_RESULTS
 from spark_rank.users.batches import build_batch
 
-# a result's place within its unit puts rows in order; the table itself needs no such column
+# `place` orders the rows of a unit; the table of results has no such column
 PLACED_COLUMNS = (*EXPERIMENT_RESULTS.columns, Column("place", "int", "place within the unit"))
 _SCHEMA = arrow_schema(PLACED_COLUMNS)
 _ARRAYS = ("ends", "items", "ratings", "user_ids", "item_ids")
@@ -37,9 +37,9 @@ class RatingSetFiles:
 
 @dataclass(frozen=True)
 class UnitJob:
-    """What a worker needs to know: the study but for its data, the files of these, the units.
+    """The settings of a worker: the study without its data, the data's files, and the units.
 
-    `chosen` is what the pilot found out; None for the units of the pilot itself.
+    `chosen` is the result of the pilot; None for the units of the pilot itself.
     """
 
     experiment: str
@@ -76,7 +76,7 @@ def run_units(
     job: UnitJob,
     open_data: Callable[[RatingSetFiles], RatingSet] = open_distributed_set,
 ) -> Iterator[pa.RecordBatch]:
-    """Run the units whose numbers (column ``id``) come; one batch of results per unit."""
+    """Run the units with the numbers in column ``id``; yield one batch of results per unit."""
     data = {need: open_data(files) for need, files in job.files.items()}
     study = Study(job.experiment, job.settings, job.seed, data, job.chosen or {})
     experiment = EXPERIMENTS[job.experiment]
@@ -98,5 +98,5 @@ def result_row(experiment: str, unit: int, result: Result) -> dict[str, Any]:
 
 
 def result_of(row: Mapping[str, Any]) -> Result:
-    """Return the result that `result_row` made a row of."""
+    """Return the result that `result_row` turned into a row."""
     return Result(**{field.name: row[field.name] for field in dataclasses.fields(Result)})

@@ -1,4 +1,4 @@
-"""Ids of any type as text, and back."""
+"""Columns of ids of any type as strings."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from pyspark.sql.types import (
 
 from spark_rank.errors import InputDataError
 
-# text tells their values apart, and a cast brings them back
-_KINDS = (StringType, NumericType, BooleanType, DateType, TimestampNTZType)
+# types whose values differ as strings, and that a cast restores
+_ID_TYPES = (StringType, NumericType, BooleanType, DateType, TimestampNTZType)
 
 
 def column_of(frame: DataFrame, name: str) -> Column:
-    """Return a column by its name, dots and all, or raise `InputDataError` if there is none."""
+    """Return a column by its name, which may have dots; raise `InputDataError` if there is none."""
     if name not in frame.columns:
         raise InputDataError(f"there is no column {name!r}, only {', '.join(frame.columns)}")
     return F.col(f"`{name.replace('`', '``')}`")
 
 
 def id_text(frame: DataFrame, name: str) -> Column:
-    """Return a column of ids as text."""
+    """Return a column of ids as strings."""
     id_type(frame, name)
     return column_of(frame, name).cast("string")
 
 
 def id_type(frame: DataFrame, name: str) -> DataType:
-    """Return the type of a column of ids, or raise `InputDataError` if text cannot stand for it."""
+    """Return the type of a column of ids; raise `InputDataError` if it cannot be used for ids."""
     column_of(frame, name)
-    kind: DataType = frame.schema[name].dataType
-    if not isinstance(kind, _KINDS):
+    spark_type: DataType = frame.schema[name].dataType
+    if not isinstance(spark_type, _ID_TYPES):
         raise InputDataError(
-            f"column {name!r} is {kind.simpleString()}: ids are text, numbers, booleans or dates: "
-            "cast it to one of these"
+            f"column {name!r} is {spark_type.simpleString()}: cast it to a string, number, "
+            "boolean or date to use it as ids"
         )
-    return kind
+    return spark_type

@@ -1,4 +1,4 @@
-"""A task that failed before learns its users in processes of their own: one of them may crash."""
+"""Isolates users in child processes when Spark retries a task: one of them may have crashed it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Learn = Callable[..., Iterator[pa.RecordBatch]]
 
 
 def isolated_when_retried(learn: Learn, job: LearnJob) -> Work:
-    """Return `learn` with this job as Spark's workers call it."""
+    """Return a function for Spark's workers that runs `learn`, isolated if the task is a retry."""
     return partial(_learned, learn=learn, job=job)
 
 

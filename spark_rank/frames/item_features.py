@@ -1,8 +1,8 @@
-"""What items look like to a learner, made from the training parts of blocks: a function a kind.
+"""Makes item features from the training parts of blocks: one function per `features.kind`.
 
 Every function takes blocks (``user, user_id, items, ratings, n_train``) and items (``item,
-item_id``) and returns the arrays of all items; `feature_tables` and
-`spark_rank.features.files.write_files` make tables and files of them.
+item_id``) and returns the arrays of all items. `feature_tables` and
+`spark_rank.features.files.write_files` turn them into tables and files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
 _ROWS_AT_ONCE = 1 << 16
-# of the table of items in one task, which Spark sends as one message of at most 128 MB
+# bytes of the table of items per task: Spark sends a task as one message of at most 128 MB
 _TASK_BYTES = 1 << 26
 Progress = Callable[[int, float], None]
 
@@ -48,9 +48,9 @@ Progress = Callable[[int, float], None]
 class FeatureArrays:
     """The features of all items, in the order of their numbers.
 
-    `items` has ``item, item_id, offset``; `matrix` has no columns where no features are shared,
-    `prior` no rows where nothing is expected of a user. `squared_radius` bounds ‖x‖² over items
-    and users. `reviewers` are the columns of the table `panel`; `kind` makes the facts.
+    `items` has ``item, item_id, offset``. `matrix` has no columns if users share no features,
+    `prior` no rows if there is no prior. `squared_radius` bounds ‖x‖² over items and users.
+    `reviewers` has the columns of the table `panel`; `kind` makes the facts.
     """
 
     items: pa.Table
@@ -67,15 +67,15 @@ class FeatureArrays:
         items: pa.Table,
         matrix: NDArray[np.float32],
         prior: NDArray[np.float32] | None = None,
-        **more: Any,
+        **others: Any,
     ) -> FeatureArrays:
-        """Return features that all users share; without a `prior` nothing is expected of them."""
+        """Return features that all users share; without `prior` they have no prior of users."""
         if prior is None:
             prior = np.empty((0, matrix.shape[1]), dtype=np.float32)
-        return cls(items, matrix, prior, squared_radius(matrix), **more)
+        return cls(items, matrix, prior, squared_radius(matrix), **others)
 
     def write(self, folder: Path) -> FeatureFiles:
-        """Write the files that workers map into memory into a local folder."""
+        """Write the feature files, which workers map into memory, to a local folder."""
         return write_files(
             folder,
             self.matrix,
@@ -86,7 +86,7 @@ class FeatureArrays:
         )
 
     def facts(self, files: FeatureFiles) -> FeatureFacts:
-        """Return what is recorded of the features; `files` are those that `write` has written."""
+        """Return the facts about the features; `files` are those that `write` returned."""
         return self.kind(files=files, squared_radius=self.squared_radius)
 
 
@@ -101,10 +101,10 @@ def factor_features(
     max_ratings: int = 10_000_000,
     progress: Progress | None = None,
 ) -> FeatureArrays:
-    """Learn item factors, and what to expect of every user, from a hash sample of the users.
+    """Learn item factors and the prior of users from a hash sample of the users.
 
-    The sample is `user_share` of them, or less where they have more than about `max_ratings`.
-    `progress` is told the number of every round and the noise.
+    The sample is `user_share` of the users, or less if it had more than about `max_ratings`.
+    `progress` is called with the number of every round and the noise.
     """
     in_order = items.select("item", "item_id").toArrow().sort_by("item")
     data = sample_users(
@@ -120,8 +120,8 @@ def factor_features(
             "features: the sample of users has no training rating: raise features.user_share or "
             "features.max_ratings"
         )
-    found = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
-    return _with_factors(in_order, found)
+    factors = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
+    return _with_factors(in_order, factors)
 
 
 def als_features(
@@ -136,14 +136,14 @@ def als_features(
     user_share: float = 1.0,
     progress: Progress | None = None,
 ) -> FeatureArrays:
-    """Learn item factors by MLlib's ALS, and what to expect of every user, on the executors.
+    """Learn item factors by MLlib's ALS, and the prior of users, on the executors.
 
-    It is done from the training ratings of a hash sample of users, `user_share` of them, and no
-    rating comes to the driver. `progress` is told the number of every pass over the users and the
-    noise.
+    They are learned from the training ratings of a hash sample of `user_share` of the users, and
+    no rating comes to the driver. `progress` is called with the number of every pass over the
+    users and the noise.
     """
     offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
-    found = learn_als_factors(
+    factors = learn_als_factors(
         blocks,
         offsets.column("offset").to_numpy(),
         rank=rank,
@@ -153,23 +153,23 @@ def als_features(
         seed=seed,
         progress=progress,
     )
-    return _with_factors(offsets.select(["item", "item_id"]), found)
+    return _with_factors(offsets.select(["item", "item_id"]), factors)
 
 
-def _with_factors(items: pa.Table, found: Factors) -> FeatureArrays:
+def _with_factors(items: pa.Table, factors: Factors) -> FeatureArrays:
     kind = partial(
         FactorFacts,
-        users=found.n_users,
-        ratings=found.n_ratings,
-        noise=found.noise,
-        spread=found.spread,
+        users=factors.n_users,
+        ratings=factors.n_ratings,
+        noise=factors.noise,
+        spread=factors.spread,
     )
-    offsets = items.append_column("offset", pa.array(found.offset))
-    return FeatureArrays.shared(offsets, found.matrix, found.prior, kind=kind)
+    offsets = items.append_column("offset", pa.array(factors.offset))
+    return FeatureArrays.shared(offsets, factors.matrix, factors.prior, kind=kind)
 
 
 def offset_features(blocks: DataFrame, items: DataFrame, *, shrinkage: float) -> FeatureArrays:
-    """Return the item offset alone: an item has no features."""
+    """Return the item offset without any features."""
     offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
     return FeatureArrays.shared(offsets, np.empty((len(offsets), 0), dtype=np.float32))
 
@@ -183,7 +183,7 @@ def panel_features(
     middle: float,
     shrinkage: float,
 ) -> FeatureArrays:
-    """Choose the reviewers whose ratings all users share, about the `middle` of the scale."""
+    """Choose the reviewers whose ratings, minus `middle`, are the features of all users."""
     offsets = item_offsets(blocks, items, shrinkage).toArrow().sort_by("item")
     choose = covering_panel if choice == "coverage" else most_active_panel
     panel = choose(blocks, size, len(offsets), middle)
@@ -206,8 +206,8 @@ def reference_features(
 ) -> FeatureArrays:
     """Collect the pool that every user's `size` reviewers are drawn from.
 
-    It is a sample of the users with `least` to `most` ratings. They show their training ratings,
-    or with `all_ratings` the held-out ones too.
+    It is a sample of the users with `least` to `most` ratings. Features are their training
+    ratings, with `all_ratings` the held-out ones too, minus `middle`.
     """
     group = activity_group(blocks, least, most)
     collected = collect_pool(
@@ -226,7 +226,7 @@ def reference_features(
         )
     return replace(
         offset_features(blocks, items, shrinkage=shrinkage),
-        # every feature is at most the greatest value: no user's items are farther out
+        # no feature exceeds the greatest value, so this bounds ‖x‖² for all users
         squared_radius=size * collected.greatest_value**2,
         pool=collected.pool,
         reviewers=_pooled(collected),
@@ -244,10 +244,10 @@ def given_features(
     standard: bool,
     shrinkage: float,
 ) -> FeatureArrays:
-    """Take vectors ``item_id, features`` that came with the items, and the item offset.
+    """Return given vectors ``item_id, features`` as the features, and the item offset.
 
-    With `standard` every feature gets mean 0 and standard deviation 1; an item without a vector
-    gets zeros.
+    With `standard` every feature is scaled to mean 0 and standard deviation 1. An item without a
+    vector gets zeros.
     """
     matched, facts = match_vectors(items, vectors, "given")
     scale = standard_scale(matched, facts) if standard else None
@@ -257,30 +257,30 @@ def given_features(
     return FeatureArrays.shared(offsets, np.concatenate(parts), kind=kind)
 
 
-def feature_tables(spark: SparkSession, made: FeatureArrays) -> dict[str, DataFrame]:
-    """Return the tables `item_features`, `panel` and `reviewer_ratings`, those that there are."""
-    tables = {ITEM_FEATURES.table: item_table(spark, made.items, made.matrix)}
-    if made.reviewers is not None:
-        tables[PANEL.table] = spark.createDataFrame(made.reviewers).coalesce(1)
-    if made.pool is not None:
-        tables[REVIEWER_RATINGS.table] = _values(spark, made.pool, made.items)
+def feature_tables(spark: SparkSession, arrays: FeatureArrays) -> dict[str, DataFrame]:
+    """Return the table `item_features`, and those of reviewers: `panel`, `reviewer_ratings`."""
+    tables = {ITEM_FEATURES.table: item_table(spark, arrays.items, arrays.matrix)}
+    if arrays.reviewers is not None:
+        tables[PANEL.table] = spark.createDataFrame(arrays.reviewers).coalesce(1)
+    if arrays.pool is not None:
+        tables[REVIEWER_RATINGS.table] = _values(spark, arrays.pool, arrays.items)
     return tables
 
 
 def item_table(spark: SparkSession, items: pa.Table, matrix: NDArray[np.float32]) -> DataFrame:
-    """Return ``item, item_id, offset`` with the rows of the matrix as features; null without."""
+    """Return ``item, item_id, offset, features``; if `matrix` has no columns, features are null."""
     n_items, width = matrix.shape
     ends = pa.array(np.arange(0, (n_items + 1) * width, width) if width else [0], pa.int32())
     vectors = pa.ListArray.from_arrays(ends, pa.array(matrix.ravel()))
     if width == 0:
         vectors = pa.nulls(n_items, vectors.type)
     table = spark.createDataFrame(items.append_column("features", vectors))
-    # one file, on however many cores, where a row per item is little: a task carries its rows
+    # one file for a small table, on any number of cores; a task carries its rows
     return table.coalesce(-(-matrix.nbytes // _TASK_BYTES) or 1)
 
 
 def squared_radius(matrix: NDArray[np.float32]) -> float:
-    """Return the largest ‖x‖² of the rows; some of them at a time, for they may be many."""
+    """Return the largest ‖x‖² of the rows, computed a block of rows at a time."""
     starts = range(0, len(matrix), _ROWS_AT_ONCE)
     parts = (matrix[start : start + _ROWS_AT_ONCE].astype(np.float64) for start in starts)
     return float(max(((part**2).sum(axis=1).max() for part in parts), default=0.0))
@@ -293,10 +293,12 @@ def _reviewers(
     medians: NDArray[np.float64],
     missing: NDArray[np.float32],
 ) -> pa.Table:
-    """Return the reviewers in the order of their numbers."""
+    """Return the table of reviewers in the order of their numbers."""
     columns = [range(len(users)), user_ids, users, n_train, medians, missing]
-    kinds = [pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.float64(), pa.float32()]
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+    types = [pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.float64(), pa.float32()]
+    arrays = [
+        pa.array(values, arrow_type) for values, arrow_type in zip(columns, types, strict=True)
+    ]
     names = [column.name for column in PANEL.columns]
     return pa.table(dict(zip(names, arrays, strict=True)))
 
@@ -309,7 +311,7 @@ def _pooled(collected: CollectedPool) -> pa.Table:
 
 
 def _values(spark: SparkSession, pool: ReviewerPool, items: pa.Table) -> DataFrame:
-    """Return the pool's ratings, a row each, in the order of reviewers and items."""
+    """Return the pool's ratings, one per row, sorted by reviewer and item."""
     numbers = np.repeat(np.arange(len(pool.users), dtype=np.int32), np.diff(pool.ends))
     columns: dict[str, Any] = {
         "feature": numbers,

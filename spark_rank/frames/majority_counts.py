@@ -1,4 +1,4 @@
-"""Counts, over all users, who rated which of two items higher: what a Spark worker does."""
+"""Counts, for every two items, the users who rated one higher than the other."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ IntArray = NDArray[np.int64]
 
 
 def rating_majorities(blocks: DataFrame, candidates: IntArray) -> IntArray:
-    """Return m_uv, the users who rated candidate u higher than candidate v.
+    """Return m_uv, the number of users who rated candidate u higher than candidate v.
 
-    A user's ratings are a partial ranking with ties; a tie counts for neither. Every task counts
-    into one matrix, and the driver adds them up one at a time: O(Σ_u c_u²) for users with c_u
-    candidates rated, and n² numbers of memory.
+    A user's ratings are a partial ranking with ties; a tie counts for neither. Every task fills
+    one matrix, and the driver adds the matrices up one at a time: O(Σ_u c_u²) time for users who
+    rated c_u candidates, and memory for n² numbers.
     """
     n = len(candidates)
     row_of = np.full(int(candidates.max()) + 1, -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A metric of every user, from rows with a rating and a prediction."""
+"""Computes a metric of every user from rows with a rating and a prediction."""
 
 from __future__ import annotations
 

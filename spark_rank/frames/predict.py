@@ -1,4 +1,4 @@
-"""What models predict for pairs of a user and an item."""
+"""Predicts ratings for pairs of a user and an item."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def predict(
     prediction: str = "prediction",
     known: str = "known",
 ) -> DataFrame:
-    """Return the pairs, row by row, with the rating predicted, and whether both were `known`.
+    """Add the predicted rating to the pairs, and a column `known`: whether user and item are.
 
     `models` has one row per user, with the columns of the table `models`; `items` has ``item_id,
-    item``. The columns `user` and `item` of the pairs hold ids as text.
+    item``. The columns `user` and `item` of the pairs hold ids as strings.
     """
     scored = F.struct(*[name for name in SCORED_BY if name in models.columns])
-    own = models.select(F.col("user_id").alias("_model_of"), scored.alias("_model"))
+    user_models = models.select(F.col("user_id").alias("_model_of"), scored.alias("_model"))
     numbers = items.select(F.col("item_id").alias("_number_of"), F.col("item").alias("_number"))
-    joined = pairs.join(own, F.col(user) == F.col("_model_of"), "left").join(
+    joined = pairs.join(user_models, F.col(user) == F.col("_model_of"), "left").join(
         F.broadcast(numbers), F.col(item) == F.col("_number_of"), "left"
     )
-    found = joined.withColumn(
+    predicted = joined.withColumn(
         known, F.col("_model_of").isNotNull() & F.col("_number_of").isNotNull()
     ).withColumn(prediction, predict_udf(job)(F.col(user), "_model", "_number"))
-    return found.drop("_model_of", "_model", "_number_of", "_number")
+    return predicted.drop("_model_of", "_model", "_number_of", "_number")

@@ -1,4 +1,4 @@
-"""Held-out ratings beside the models' scores, a row per user, learner and item."""
+"""Scores held-out ratings: a row per user, learner and item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each user's held-out items, put in order by a preference function."""
+"""Ranks each user's held-out items by a preference function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every user's best and worst unseen items, and some items' best users, by one learner."""
+"""Lists every user's best and worst unseen items, and some items' best users, by one learner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_rank.users.joining import MODELS_SCHEMA, Asked
 from spark_rank.users.recommending import RecommendJob, Shared, recommend_bucket
 
 _BLOCK_COLUMNS = ("user", "user_id", "items", "bucket")
-# users whose scores of all items are held at once
+# users whose scores of all items are in memory at once
 _USERS_AT_ONCE = 1024
 
 
@@ -38,7 +38,7 @@ def recommend(
 
 
 def best_users(blocks: DataFrame, models: DataFrame, job: BestUsersJob, tasks: int) -> DataFrame:
-    """Return ``item, user_id, prediction`` of the users who would rate some items highest.
+    """Return ``item, user_id, prediction, position`` of the users with the best predictions.
 
     `blocks` and `models` have the columns of the tables of these names, and the same buckets;
     there is one model per user.

@@ -1,4 +1,4 @@
-"""One model per user and learner."""
+"""Trains one model per user and learner."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from spark_rank.tables.contracts import MODELS
 from spark_rank.users.learning import LearnJob, learn_batches
 from spark_rank.users.problems import WEIGHTS
 
-# what is read of a block
+# the columns of a block that are read
 BLOCK_COLUMNS = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 
 
 def train(blocks: DataFrame, job: LearnJob) -> DataFrame:
     """Return the rows of the table `models`, learned from the training parts of `blocks`.
 
-    With a column `weights` (`spark_rank.frames.weights`) ratings count as much as these say.
+    A column `weights` (`spark_rank.frames.weights`), if there is one, weights the ratings.
     """
     learn = isolated_when_retried(learn_batches, job)
     weights = [WEIGHTS] if WEIGHTS in blocks.columns else []

@@ -1,4 +1,4 @@
-"""Errors of the points of grids on a sample of users, on training ratings that are held back."""
+"""Measures the points of grids on a sample of users, on training ratings that are held back."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from spark_rank.users.tuning import ERRORS_DDL, error_batches
 
 
 def tuning_sample(blocks: DataFrame, users: int, min_ratings: int, seed: int) -> pa.Table:
-    """Return the users with the least hashes, of those that can be learned: column ``user``."""
-    able = blocks.where(F.col("n_train") >= least_ratings(min_ratings))
-    return able.orderBy(*sample_order(seed)).limit(users).select("user").toArrow()
+    """Return a sample of users with enough ratings, those of least hash, as column ``user``."""
+    eligible = blocks.where(F.col("n_train") >= least_ratings(min_ratings))
+    return eligible.orderBy(*sample_order(seed)).limit(users).select("user").toArrow()
 
 
 def sample_order(seed: int) -> tuple[Column, Column]:
-    """Return the columns by which users come into the sample, the first ones first."""
+    """Return the columns that order users for the sample; the first users are taken."""
     return F.xxhash64(F.lit(seed), F.lit("tune"), "user_id"), F.col("user_id")
 
 
 def least_ratings(min_ratings: int) -> int:
-    """Return how many training ratings a user of the sample has: two of them are held back."""
+    """Return the least number of training ratings of a sampled user: two are held back."""
     return max(min_ratings + 2, MIN_RATINGS)
 
 
 def sample_errors(blocks: DataFrame, users: DataFrame, job: LearnJob, tasks: int) -> pa.Table:
-    """Return the errors of all points of the grids on what the blocks of `users` hold back.
+    """Return the errors of all points of the grids on the held-back ratings of `users`.
 
-    The feature files of `job` have not seen what is held back.
+    The feature files of `job` must be made without the held-back ratings.
     """
     sample = blocks.join(F.broadcast(users), "user", "left_semi").select(*BLOCK_COLUMNS)
     sample = sample.repartition(tasks, "user")
 
-    def errors(care: bool) -> pa.Table:
-        work = isolated_when_retried(error_batches, replace(job, isolated=care))
+    def errors(isolated: bool) -> pa.Table:
+        work = isolated_when_retried(error_batches, replace(job, isolated=isolated))
         return by_workers(sample, work, ERRORS_DDL).toArrow()
 
     return isolating_on_crash(errors, "tune", "the sample")

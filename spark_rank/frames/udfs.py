@@ -1,7 +1,7 @@
-"""The work of training and scoring as pandas UDFs, for queries of one's own.
+"""Training and scoring as pandas UDFs, for users' own queries.
 
 Stages use `mapInArrow` and cogroups, which do the same work in 1/1.1 to 1/1.3 of the time
-(`benchmarks/udf_kinds.py`); a test holds all ways to the same values.
+(`benchmarks/udf_kinds.py`). A test checks that all give the same values.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from spark_rank.users.predicting import NEW, SCORED_BY, SCORED_SCHEMA, PairJob, 
 # the columns of a block that `train_udf` takes, in order
 TRAINED_FROM = ("user", "user_id", "items", "ratings", "n_train", "bucket")
 _BLOCK = pa.schema([arrow_schema(BLOCKS.columns).field(name) for name in TRAINED_FROM])
-_pandas_udf: Any = F.pandas_udf  # its overloads know no iterators of frames
+_pandas_udf: Any = F.pandas_udf  # its overloads have no iterators of frames
 
 __all__ = ["SCORED_BY", "TRAINED_FROM", "predict_udf", "score_udf", "train_udf"]
 
 
 def train_udf(job: LearnJob) -> Any:
-    """Return a pandas UDF from a block's columns to a model row, as a struct; one learner.
+    """Return a pandas UDF from a block's columns to the model row of one learner, as a struct.
 
-    ``blocks.select(train_udf(job)(*TRAINED_FROM).alias("model")).select("model.*")`` are the rows
+    ``blocks.select(train_udf(job)(*TRAINED_FROM).alias("model")).select("model.*")`` has the rows
     of the table `models`.
     """
     if len(job.specs) != 1:
-        raise ValueError(f"a UDF learns one learner, not {len(job.specs)}: make one for each")
+        raise ValueError(f"a UDF trains one learner, not {len(job.specs)}: make a UDF for each")
 
     def train(parts: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         for series in parts:
             columns = [
-                pa.Array.from_pandas(column, type=kind.type)
-                for column, kind in zip(series, _BLOCK, strict=True)
+                pa.Array.from_pandas(column, type=field.type)
+                for column, field in zip(series, _BLOCK, strict=True)
             ]
             batch = pa.RecordBatch.from_arrays(columns, schema=_BLOCK)
-            (made,) = learn_batches(iter([batch]), job)
-            yield made.to_pandas()
+            (models,) = learn_batches(iter([batch]), job)
+            yield models.to_pandas()
 
     return _pandas_udf(train, ddl(MODELS.columns))
 
@@ -54,8 +54,9 @@ def train_udf(job: LearnJob) -> Any:
 def score_udf(files: FeatureFiles) -> Any:
     """Return a pandas UDF from a model, as a struct, and an item number to the item's score.
 
-    ``score_udf(files)(F.struct(*SCORED_BY), "item")``; null where the model failed. The
-    struct may lack columns in which no model has a value, such as those of members.
+    Call it as ``score_udf(files)(F.struct(*SCORED_BY), "item")``. The score is null where the
+    model failed. The struct may lack columns in which no model has a value, such as those of
+    ensembles.
     """
 
     def score(parts: Iterator[tuple[pd.DataFrame, pd.Series]]) -> Iterator[pd.Series]:
@@ -67,9 +68,10 @@ def score_udf(files: FeatureFiles) -> Any:
                 pa.array([""] * size), items.to_numpy(np.int32), np.zeros(size, np.float32),
                 np.arange(size + 1),
             )  # fmt: skip
-            found = predictions(rows, one_each, features, None).scores
+            score_lists = predictions(rows, one_each, features, None).scores
             yield pd.Series(
-                [None if own is None else own[0] for own in found.to_pylist()], dtype=float
+                [None if scores is None else scores[0] for scores in score_lists.to_pylist()],
+                dtype=float,
             )
 
     return _pandas_udf(score, "double")
@@ -78,8 +80,8 @@ def score_udf(files: FeatureFiles) -> Any:
 def predict_udf(job: PairJob) -> Any:
     """Return a pandas UDF from a user id, the model as a struct and an item number to a rating.
 
-    ``predict_udf(job)("user_id", F.struct(*SCORED_BY), "item")``; the model is null of a user, and
-    the number of an item that nobody knows. Of learners of an order alone it is the score.
+    Call it as ``predict_udf(job)("user_id", F.struct(*SCORED_BY), "item")``, with a null model for
+    a new user and a null number for a new item. Learners that only order items give the score.
     """
 
     def predict(
@@ -96,8 +98,8 @@ def predict_udf(job: PairJob) -> Any:
 
 def _model_rows(models: pd.DataFrame) -> pa.RecordBatch:
     columns = [
-        pa.Array.from_pandas(models[kind.name], type=kind.type) if kind.name in models
-        else pa.nulls(len(models), kind.type)
-        for kind in SCORED_SCHEMA
+        pa.Array.from_pandas(models[field.name], type=field.type) if field.name in models
+        else pa.nulls(len(models), field.type)
+        for field in SCORED_SCHEMA
     ]  # fmt: skip
     return pa.RecordBatch.from_arrays(columns, schema=SCORED_SCHEMA)

@@ -1,4 +1,4 @@
-"""DataFrames that executors keep as long as somebody needs them."""
+"""Cached DataFrames that are freed when nothing needs them any more."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame
 
 
 class Caches:
-    """What one fit has asked executors to keep."""
+    """The DataFrames that one fit caches on the executors."""
 
     def __init__(self) -> None:
         self._kept: list[DataFrame] = []
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """Keep a DataFrame once it is computed; return it."""
+        """Cache a DataFrame from its first computation on; return it."""
         self._kept.append(frame.persist())
         return frame
 
@@ -35,7 +35,7 @@ class Caches:
 
     @contextmanager
     def released_on_failure(self) -> Iterator[None]:
-        """Free all of them if the block of code is left by an error or an interrupt."""
+        """Free all of them if the block of code ends with an error or an interrupt."""
         try:
             yield
         except BaseException:
@@ -43,12 +43,12 @@ class Caches:
             raise
 
     def live_as_long_as(self, owner: object) -> None:
-        """Free all of them when `owner` is garbage."""
+        """Free all of them when `owner` is garbage-collected."""
         weakref.finalize(owner, _release_later, self._kept).atexit = False
 
 
 def _release_later(frames: list[DataFrame]) -> None:
-    # Python collects garbage in the middle of anything, a call of the JVM too
+    # in a thread of its own: garbage collection may interrupt a call of the JVM
     threading.Thread(target=_unpersist, args=(frames,), daemon=True).start()
 
 
@@ -57,4 +57,4 @@ def _unpersist(frames: list[DataFrame]) -> None:
         try:
             frame.unpersist()
         except (Py4JError, PySparkException, OSError, AttributeError):
-            return  # the session is over, and with it what it kept
+            return  # the session has ended, and its caches with it

@@ -1,4 +1,4 @@
-"""The package's metrics as an evaluator: the mean over users, for CrossValidator and its like."""
+"""The package's metrics as an evaluator for CrossValidator: the mean over users."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from spark_rank.users.rated_pairs import PairMetric
 
 
 class PerUserEvaluator(Evaluator, DefaultParamsReadable["PerUserEvaluator"], DefaultParamsWritable):
-    """The mean over users of a metric, from rows with user, rating and prediction.
+    """Computes the mean of a metric over users, from rows with user, rating and prediction.
 
-    A user counts whose metric is defined: one with a single rating has no pair to misrank.
+    Users whose metric is undefined are left out: with a single rating there is no pair to misrank.
     """
 
     metricName = Param(
@@ -55,14 +55,19 @@ class PerUserEvaluator(Evaluator, DefaultParamsReadable["PerUserEvaluator"], Def
         return self._set(**params)
 
     def isLargerBetter(self) -> bool:
-        """Tell whether a greater value of the metric is a better one."""
+        """Tell whether higher values of the metric are better."""
         return self.getOrDefault("metricName") in HIGHER_IS_BETTER
 
     def _evaluate(self, dataset: DataFrame) -> float:
-        """Return the mean, NaN if no user has a value: the same whatever the partitions."""
+        """Return the mean over users, NaN if no user has a value.
+
+        The partitions of `dataset` do not change the result.
+        """
         name = self.getOrDefault("metricName")
         if name not in METRIC_NAMES:
-            raise ConfigError(f"metricName {name!r} is none of {', '.join(METRIC_NAMES)}")
+            raise ConfigError(
+                f"metricName {name!r} is unknown: use one of {', '.join(METRIC_NAMES)}"
+            )
         label, prediction = (
             column_of(dataset, self.getOrDefault(key)).cast("float")
             for key in ("labelCol", "predictionCol")
@@ -75,20 +80,20 @@ class PerUserEvaluator(Evaluator, DefaultParamsReadable["PerUserEvaluator"], Def
         missing = pairs.where(F.isnan("prediction") | F.col("prediction").isNull()).count()
         if missing:
             raise InputDataError(
-                f"{missing:,} predictions are no numbers: let the model predict for everybody "
-                "(coldStartStrategy 'fallback'), or leave such rows out ('drop')"
+                f"{missing:,} predictions are null or NaN: set the model's coldStartStrategy to "
+                "'fallback' to predict for all users, or to 'drop' to leave such rows out"
             )
         metric = self._metric(name, pairs.select("rating").where("rating is not null"))
-        found = user_values(pairs, metric).select("value").toArrow().column("value").drop_null()
+        values = user_values(pairs, metric).select("value").toArrow().column("value").drop_null()
         # exact sums do not depend on the order of the users
-        return math.fsum(found.to_pylist()) / len(found) if len(found) else math.nan
+        return math.fsum(values.to_pylist()) / len(values) if len(values) else math.nan
 
     def _metric(self, name: str, ratings: DataFrame) -> PairMetric:
-        levels, found = find_scale(ratings, ())
+        levels, rating_scale = find_scale(ratings, ())
         scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
         relevant = self.getOrDefault("relevantFrom")
         if relevant is None:
-            relevant = upper_half(scale, found.low, found.high)
+            relevant = upper_half(scale, rating_scale.low, rating_scale.high)
         return PairMetric(
             name, self.getOrDefault("topN"), float(np.float32(relevant)),
             self.getOrDefault("epsilon"), scale,

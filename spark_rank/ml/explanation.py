@@ -1,4 +1,4 @@
-"""What a model knows of one user, for an explanation."""
+"""Collects what the explanation of one user needs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TOP, _BOTTOM = 10, 3  # places in the lists that are explained
 
 
 def case_of(trained: Trained, user: str) -> Case:
-    """Return the user's rows, and the items' facts; raise `InputDataError` for a stranger."""
-    own = F.col("user_id") == user
-    blocks = trained.blocks.where(own).select("items", "ratings", "n_train", "bucket").toArrow()
-    record = trained.own_models().where(own).head()
+    """Return the user's rows and the item facts; raise `InputDataError` for an unknown user."""
+    is_user = F.col("user_id") == user
+    blocks = trained.blocks.where(is_user).select("items", "ratings", "n_train", "bucket").toArrow()
+    record = trained.own_models().where(is_user).head()
     if len(blocks) == 0 or record is None:
-        raise InputDataError(f"explain: the model knows no user {user!r}")
+        raise InputDataError(f"explain: the model has no user {user!r}")
     asked = Asked(trained.spec.label, ITEM_OFFSET)
-    models = scoring_models(as_scoring(trained.models.where(own).toArrow()), asked)
+    models = scoring_models(as_scoring(trained.models.where(is_user).toArrow()), asked)
     batch = blocks.combine_chunks().to_batches()[0]
     scale = trained.scale
     job = RecommendJob(trained.job.files, asked.learner, _TOP, _BOTTOM, scale, *trained.limits)

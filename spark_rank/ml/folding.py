@@ -1,4 +1,4 @@
-"""New ratings folded in: models of their users, on the features that are there."""
+"""Folds new ratings in: learns models of their users on the existing item features."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from spark_rank.stages.train import status_counts
 
 
 def fold_in(trained: Trained, rows: DataFrame) -> Trained:
-    """Return the models with those of the users of ``user_id, item_id, rating, timestamp``.
+    """Return `trained` with models of the users in ``user_id, item_id, rating, timestamp``.
 
-    Each is what training from these ratings alone makes of such a user; a user who is known
-    already is replaced. Ratings of items without features are left out.
+    Each of these users is learned from these ratings alone; the model of a known user is
+    replaced. Ratings of items without features are left out.
     """
     caches = Caches()
     with caches.released_on_failure():
@@ -31,16 +31,18 @@ def fold_in(trained: Trained, rows: DataFrame) -> Trained:
     return folded
 
 
-def _folded(trained: Trained, given: DataFrame, caches: Caches) -> Trained:
+def _folded(trained: Trained, ratings_in: DataFrame, caches: Caches) -> Trained:
     settings = trained.config
-    rows = caches.keep(given)
+    rows = caches.keep(ratings_in)
     count = check_ratings(rows, settings.input)
     users = caches.keep(user_numbers(rows, count, trained.users))
     ratings = number_ratings(rows, users, trained.items, count, settings.input.duplicates)
     prepared = replace(settings.prepare, train_share=1.0, split="random")
     blocks = caches.keep(user_blocks(ratings, users, trained.items, prepared, settings.seed))
     if blocks.isEmpty():
-        raise InputDataError("foldIn: none of the items was there in fit: they have no features")
+        raise InputDataError(
+            "foldIn: none of the rated items has features: rate items that `fit` has seen"
+        )
     learned_from = blocks
     if WEIGHT in rows.columns:
         check_weights(rows)
@@ -48,28 +50,28 @@ def _folded(trained: Trained, given: DataFrame, caches: Caches) -> Trained:
         learned_from.count()
     caches.drop(rows)
 
-    def learned(care: bool) -> DataFrame:
-        models = caches.keep(train(learned_from, replace(trained.job, isolated=care)))
+    def learned(isolated: bool) -> DataFrame:
+        models = caches.keep(train(learned_from, replace(trained.job, isolated=isolated)))
         models.count()
         return models
 
     models = isolating_on_crash(learned, "foldIn", "the models")
     folded = blocks.select("user_id")
-    together = [
+    tables = [
         old.join(folded, "user_id", "left_anti").select(*old.columns).unionByName(new)
         for old, new in ((trained.blocks, blocks), (trained.models, models))
     ]
     return replace(
-        trained, users=users, blocks=together[0], models=together[1],
-        status=status_counts(together[1]), base=trained,
+        trained, users=users, blocks=tables[0], models=tables[1],
+        status=status_counts(tables[1]), base=trained,
     )  # fmt: skip
 
 
 def newly_rated(trained: Trained, rows: DataFrame) -> DataFrame:
-    """Return the blocks of known users with ``user_id, item_id, rating`` behind the training part.
+    """Return blocks of known users whose held-out part is ``user_id, item_id, rating``.
 
-    Ratings of unknown users and items are left out; of a pair given twice the latest counts, as in
-    training.
+    The training part stays. Ratings of unknown users and items are left out; of several ratings
+    of one user and item the latest counts, as in training.
     """
     count = check_ratings(rows, trained.config.input)
     policy = trained.config.input.duplicates

@@ -29,7 +29,7 @@ _SIMILAR = pa.schema([
 
 @dataclass(frozen=True)
 class Names:
-    """The columns that lists are made of, with the types that the ids had."""
+    """The names of the columns of users and items, and the types of their ids in the input."""
 
     user: str
     item: str
@@ -40,9 +40,9 @@ class Names:
 def lists_of_users(
     trained: Trained, users: DataFrame | None, count: int, names: Names, *, rated: bool
 ) -> DataFrame:
-    """Return every user's best items; with `users` (``user_id``), of these that are known.
+    """Return the best items of every user, or of those known users that `users` names.
 
-    With `rated`, items that the user has rated are listed too.
+    `users` has the column ``user_id``. With `rated`, items that the user has rated are listed too.
     """
     blocks = trained.blocks
     if users is not None:
@@ -68,10 +68,10 @@ def lists_of_users(
 def lists_of_items(
     trained: Trained, items: DataFrame, count: int, names: Names, *, rated: bool
 ) -> DataFrame:
-    """Return the users who would rate each of some items (``item_id``) highest."""
+    """Return, for each known item in `items` (``item_id``), the users with the best predictions."""
     known = trained.items.join(items.select("item_id").distinct(), "item_id", "left_semi")
-    asked = known.select("item").toArrow().column("item").to_pylist()
-    job = BestUsersJob(trained.job.files, trained.scale, tuple(sorted(asked)), count, rated)
+    numbers = known.select("item").toArrow().column("item").to_pylist()
+    job = BestUsersJob(trained.job.files, trained.scale, tuple(sorted(numbers)), count, rated)
     rows = best_users(trained.blocks, trained.own_models(), job, trained.buckets)
     entry = F.struct(
         "position",
@@ -83,18 +83,18 @@ def lists_of_items(
 
 
 def similar_items(trained: Trained, items: DataFrame, count: int, names: Names) -> DataFrame:
-    """Return the items most like each of some items (``item_id``), of known ones."""
+    """Return the items most similar to each known item in `items` (``item_id``)."""
     ids = trained.opened.item_ids
-    asked = items.distinct().toArrow().column("item_id")
+    wanted = items.distinct().toArrow().column("item_id")
     directions = Directions(trained.opened)
-    found: dict[str, list[Any]] = {name: [] for name in ("item_id", "position", "other", "alike")}
-    for number in sorted(pc.index_in(asked, value_set=ids).drop_null().to_pylist()):
+    columns: dict[str, list[Any]] = {name: [] for name in ("item_id", "position", "other", "alike")}
+    for number in sorted(pc.index_in(wanted, value_set=ids).drop_null().to_pylist()):
         others, cosines = directions.most_similar(number, count)
-        found["item_id"] += [ids[number].as_py()] * len(others)
-        found["position"] += range(len(others))
-        found["other"] += ids.take(pa.array(others)).to_pylist()
-        found["alike"] += cosines.tolist()
-    rows = trained.spark.createDataFrame(pa.Table.from_pydict(found, _SIMILAR))
+        columns["item_id"] += [ids[number].as_py()] * len(others)
+        columns["position"] += range(len(others))
+        columns["other"] += ids.take(pa.array(others)).to_pylist()
+        columns["alike"] += cosines.tolist()
+    rows = trained.spark.createDataFrame(pa.Table.from_pydict(columns, _SIMILAR))
     entry = F.struct(
         "position",
         F.col("other").cast(names.item_type).alias(names.item),
@@ -104,10 +104,10 @@ def similar_items(trained: Trained, items: DataFrame, count: int, names: Names) 
 
 
 def _listed(
-    rows: DataFrame, key: str, entry: Column, name: str, kind: DataType, column: str = _LIST
+    rows: DataFrame, key: str, entry: Column, name: str, id_type: DataType, column: str = _LIST
 ) -> DataFrame:
-    """Return a list for every key: the entries in the order of their positions, without these."""
-    placed = F.array_sort(F.collect_list(entry)).alias(column)
-    grouped = rows.groupBy(key).agg(placed)
+    """Return one row per key with its entries sorted by position; the position is dropped."""
+    entries_in_order = F.array_sort(F.collect_list(entry)).alias(column)
+    grouped = rows.groupBy(key).agg(entries_in_order)
     entries = F.transform(column, lambda row: row.dropFields("position")).alias(column)
-    return grouped.select(F.col(key).cast(kind).alias(name), entries)
+    return grouped.select(F.col(key).cast(id_type).alias(name), entries)

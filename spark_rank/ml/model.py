@@ -46,29 +46,29 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         self._setDefault(**column_defaults(), **defaults())
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        """Return all rows and columns with the rating predicted; see `coldStartStrategy`."""
+        """Add the predicted rating to every row; coldStartStrategy decides for unknown ids."""
         strategy = self.getColdStartStrategy()
         if strategy not in (FALLBACK, NAN, DROP):
             raise InputDataError(
-                f"coldStartStrategy {strategy!r} is none of {FALLBACK}, {NAN}, {DROP}"
+                f"coldStartStrategy {strategy!r} is unknown: use {FALLBACK}, {NAN} or {DROP}"
             )
         pairs = dataset.withColumns({
             _USER: id_text(dataset, self.getUserCol()), _ITEM: id_text(dataset, self.getItemCol())
         })  # fmt: skip
         name, trained = self.getPredictionCol(), self.trained
-        found = predict(
+        predicted = predict(
             pairs, trained.own_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
             prediction=name, known=_KNOWN,
         )  # fmt: skip
         if strategy == DROP:
-            found = found.where(_KNOWN)
+            predicted = predicted.where(_KNOWN)
         if strategy == NAN:
             rating = F.when(F.col(_KNOWN), F.col(f"`{name}`")).otherwise(F.lit(float("nan")))
-            found = found.withColumn(name, rating)
-        return found.drop(_USER, _ITEM, _KNOWN)
+            predicted = predicted.withColumn(name, rating)
+        return predicted.drop(_USER, _ITEM, _KNOWN)
 
     def recommendForAllUsers(self, numItems: int, *, rated: bool = False) -> DataFrame:
-        """Return the best `numItems` items of every user; with `rated`, those rated too."""
+        """Return the best `numItems` items of every user; with `rated`, rated items too."""
         return lists_of_users(self.trained, None, numItems, self._names(), rated=rated)
 
     def recommendForUserSubset(
@@ -79,7 +79,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         return lists_of_users(self.trained, users, numItems, self._names(), rated=rated)
 
     def recommendForAllItems(self, numUsers: int, *, rated: bool = False) -> DataFrame:
-        """Return the users who would rate each item highest; with `rated`, who have done so too."""
+        """Return the best `numUsers` users of every item; with `rated`, users who rated it too."""
         return lists_of_items(
             self.trained, self.trained.items, numUsers, self._names(), rated=rated
         )
@@ -87,25 +87,26 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
     def recommendForItemSubset(
         self, dataset: DataFrame, numUsers: int, *, rated: bool = False
     ) -> DataFrame:
-        """Return the users who would rate the items in `dataset` highest, of known items."""
+        """Return the best users of the items in `dataset`; unknown items have no list."""
         items = dataset.select(id_text(dataset, self.getItemCol()).alias("item_id"))
         return lists_of_items(self.trained, items, numUsers, self._names(), rated=rated)
 
     def similarItems(self, dataset: DataFrame, numItems: int) -> DataFrame:
-        """Return the items whose features are most like those of each item in `dataset`."""
+        """Return the items with the most similar features, for each known item in `dataset`."""
         items = dataset.select(id_text(dataset, self.getItemCol()).alias("item_id"))
         return similar_items(self.trained, items, numItems, self._names())
 
     def foldIn(self, dataset: DataFrame) -> PerUserRankerModel:
-        """Return a model that knows the users of these ratings: each as if trained on them alone.
+        """Return a model that also has the users in `dataset`, each learned from these ratings.
 
-        Item features stay as they are; a user who was there is replaced.
+        Item features stay as they are. A user whom the model already has is learned anew, from
+        the ratings in `dataset` alone.
         """
         folded = fold_in(self.trained, self._ratings(dataset, weighted=True))
         return self._copyValues(PerUserRankerModel(folded, *self.id_types))
 
     def evaluate(self, dataset: DataFrame) -> DataFrame:
-        """Return metrics of every known user on held-out ratings: the columns of `metrics`."""
+        """Return the metrics of every known user in `dataset`, with the columns of `metrics`."""
         trained = self.trained
         offset = np.asarray(trained.opened.offset)
         measures = measures_of(
@@ -123,35 +124,35 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         return evaluate(blocks, models, job, trained.buckets).drop(CURVE)
 
     def explain(self, user: Any, item: Any = None, count: int = 10) -> dict[str, Any]:
-        """Return what moved a user's scores, or the score of one item, as plain values."""
+        """Return what contributes to a user's scores, or to the score of one item, as a dict."""
         case = case_of(self.trained, str(user))
         if item is not None and pc.index(self.trained.opened.item_ids, str(item)).as_py() < 0:
-            raise InputDataError(f"explain: the model knows no item {str(item)!r}")
+            raise InputDataError(f"explain: the model has no item {str(item)!r}")
         return case.explained(None if item is None else str(item), count)
 
     @property
     def userModels(self) -> DataFrame:
-        """Return the model rows: of every user the learner's, and that of the item offset."""
+        """Return the model rows: for every user one of the learner and one of the item offset."""
         return self.trained.models
 
     @property
     def itemFeatures(self) -> DataFrame:
-        """Return what every item looks like to the learner."""
+        """Return the features of every item."""
         columns = [column.name for column in ITEM_FEATURES.columns]
         return self.trained.tables[ITEM_FEATURES.table].select(*columns)
 
     @classmethod
     def fromRun(cls, store: str, run_id: str, learner: str | None = None) -> PerUserRankerModel:
-        """Open the models of a run; those from all ratings, if the run has them."""
+        """Open the models of a run: those learned from all ratings, if the run has them."""
         return ModelReader.from_run(SparkSession.active(), store, run_id, learner)
 
     def write(self) -> ModelWriter:
-        """Return what saves the model: as a store with one run, for every reader of runs."""
+        """Return the writer, which saves the model as a store with one run."""
         return ModelWriter(self)
 
     @classmethod
     def read(cls) -> ModelReader:
-        """Return what loads a saved model."""
+        """Return the reader of saved models."""
         return ModelReader()
 
     def _names(self) -> Names:
@@ -159,6 +160,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
     def _ratings(self, dataset: DataFrame, *, weighted: bool = False) -> DataFrame:
         rating, time = self.getOrDefault("ratingCol"), self.optional_column("timestampCol")
-        there = time if time in dataset.columns else None
+        time_column = time if time in dataset.columns else None
         weight = self.optional_column("weightCol") if weighted else None
-        return rating_rows(dataset, self.getUserCol(), self.getItemCol(), rating, there, weight)
+        return rating_rows(
+            dataset, self.getUserCol(), self.getItemCol(), rating, time_column, weight
+        )

@@ -25,7 +25,7 @@ class PerUserRanker(
     """Learns one ranking model per user from a DataFrame of ratings.
 
     Every parameter may be given by name: ``PerUserRanker(userCol="user", rank=20)``;
-    `explainParams` tells what there is. The defaults are those of the command line.
+    `explainParams` lists them all. The defaults are those of the command line.
     """
 
     def __init__(self, **params: Any) -> None:

@@ -1,4 +1,4 @@
-"""A model as a run of a store, and a run as a model."""
+"""Saves a model as a run in a store, and opens a run as a model."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from spark_rank.tables.contracts import (
 )
 from spark_rank.wording import count_of
 
-# the run that a saved model is, in a store of its own
+# a saved model is a store with this one run
 RUN_ID = "model"
 _FEATURE_TABLES = (ITEM_FEATURES, PANEL, REVIEWER_RATINGS)
 Write = Callable[[Trained, Run], StageResult]
 
 
 def save_run(trained: Trained, store: str) -> None:
-    """Write the tables of a model, and their records, as a run of a store."""
+    """Write the tables of a model and their records as a run in `store`."""
     run = Run(trained.spark, store, RUN_ID)
     config = replace(trained.config, store=store, run_id=RUN_ID, previous=None)
     writers: dict[str, Write] = {
@@ -70,23 +70,25 @@ def save_run(trained: Trained, store: str) -> None:
 
 
 def open_run(spark: SparkSession, store: str, run_id: str, learner: str | None = None) -> Trained:
-    """Return the models of one learner of a run: those from all ratings, if it has them."""
+    """Return one learner's models of a run: those learned from all ratings, if it has them."""
     measured = Run(spark, store, run_id)
     if measured.record("train") is None:
-        raise ConfigError(f"run {run_id!r} in {store} has no models: it has not finished 'train'")
+        raise ConfigError(f"run {run_id!r} in {store} has no models: run `spark-rank train` first")
     label = asked_learner(RecommendConfig(learner=learner), measured, "learner")
     run = refitted_run(measured, label)
     job = recorded_job(run, distribute_files(spark, run))
     specs = tuple(spec for spec in job.specs if spec.label in (label, ITEM_OFFSET))
     if label not in [spec.label for spec in specs if not spec.is_baseline]:
-        raise ConfigError(f"run {run_id!r}: {label!r} is no learner of 'train': name one that is")
+        raise ConfigError(
+            f"run {run_id!r}: {label!r} is not a learner of 'train': name one that is"
+        )
     config = _recorded_config(measured)
     status = run.facts(TrainFacts).status
-    own = F.col("learner").isin(label, ITEM_OFFSET)
+    is_wanted = F.col("learner").isin(label, ITEM_OFFSET)
     levels = sorted(tuple(row) for row in _table(run, RATING_SCALE).collect())
     return Trained(
         spark, config, replace(job, specs=specs), _table(run, USERS), _table(run, ITEMS),
-        _table(run, BLOCKS), _table(run, MODELS).where(own),
+        _table(run, BLOCKS), _table(run, MODELS).where(is_wanted),
         {table.table: _table(run, table) for table in _FEATURE_TABLES if run.has(table)},
         run.facts(feature_facts(config.features.kind)), levels,
         run.facts(IngestFacts).rating_scale,
@@ -95,11 +97,11 @@ def open_run(spark: SparkSession, store: str, run_id: str, learner: str | None =
 
 
 def _recorded_config(run: Run) -> Config:
-    """Return the settings that the run's tables were made with."""
+    """Return the configuration that the run's tables were made with."""
     records = {name: run.record(name) or {} for name in ("ingest", "prepare", "tune")}
-    given: InputConfig = convert(InputConfig, records["ingest"]["settings"], "input")
+    input_settings: InputConfig = convert(InputConfig, records["ingest"]["settings"], "input")
     prepared: PrepareConfig = convert(PrepareConfig, records["prepare"]["settings"], "prepare")
-    config = replace(Config(), input=given, prepare=prepared)
+    config = replace(Config(), input=input_settings, prepare=prepared)
     if records["tune"]:
         users = records["tune"]["settings"]["tune"]["users"]
         config = replace(config, tune=replace(config.tune, users=users))
@@ -111,7 +113,7 @@ def _table(run: Run, contract: Contract) -> DataFrame:
 
 
 def _stage(name: str, write: Write, trained: Trained) -> Stage:
-    """Return a stage that leaves what the model has instead of making it."""
+    """Return a stage that writes the tables of the model instead of computing them."""
     settings = STAGES[name].settings
     return Stage(
         name=name,
@@ -139,7 +141,7 @@ def _write_ratings(trained: Trained, run: Run) -> StageResult:
         tables[contract.table] = run.write(contract, frame)
     rows = tables[RATINGS.table]
     return StageResult(
-        f"{count_of(rows, 'rating')} of a DataFrame",
+        f"{count_of(rows, 'rating')} from a DataFrame",
         tables,
         IngestFacts(
             rows_in=rows,

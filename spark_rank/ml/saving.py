@@ -1,4 +1,4 @@
-"""Models on disk: pyspark.ml's metadata beside a store with one run."""
+"""Saves and loads models: the metadata of pyspark.ml beside a store with one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = "idTypes"
 
 
 def check_can_store(method: str) -> None:
-    """Raise `InputDataError` where the session does not reach the file systems of stores."""
+    """Raise `InputDataError` if the session cannot reach the file system of the store."""
     if is_remote():
         raise InputDataError(
             f"{method}: a session of Spark Connect cannot reach the store's file system: use a "
@@ -36,18 +36,20 @@ class ModelWriter(MLWriter):
         self._model = model
 
     def save(self, path: str) -> None:
-        """Save the model; with `overwrite`, in the place of what is there."""
+        """Save the model; with `overwrite`, replace what is at `path`."""
         check_can_store("save")
         super().save(path)
 
     def saveImpl(self, path: str) -> None:
-        """Write the run, then the metadata, without which nothing loads the model."""
+        """Write the run, then the metadata: without it, an unfinished model cannot be loaded."""
         if Filesystem(self.sparkSession).exists(path):
-            raise InputDataError(f"{path}: is there already: save with write().overwrite()")
+            raise InputDataError(
+                f"{path} already exists: use write().overwrite().save(path) to replace it"
+            )
         model = self._model
         save_run(model.trained, path)
-        kinds = [kind.simpleString() for kind in model.id_types]
-        DefaultParamsWriter.saveMetadata(model, path, self.sparkSession, {_TYPES: kinds})
+        types = [id_type.simpleString() for id_type in model.id_types]
+        DefaultParamsWriter.saveMetadata(model, path, self.sparkSession, {_TYPES: types})
 
 
 class ModelReader(MLReader):
@@ -60,7 +62,7 @@ class ModelReader(MLReader):
 
         metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
         trained = open_run(self.sparkSession, path, RUN_ID)
-        types = [DataType.fromDDL(kind) for kind in metadata[_TYPES]]
+        types = [DataType.fromDDL(ddl) for ddl in metadata[_TYPES]]
         model = PerUserRankerModel(trained, *types)
         model._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
@@ -70,7 +72,7 @@ class ModelReader(MLReader):
     def from_run(
         spark: SparkSession, store: str, run_id: str, learner: str | None
     ) -> PerUserRankerModel:
-        """Return the models of a run; the ids are text."""
+        """Return the models of a run; their ids are strings."""
         check_can_store("fromRun")
         from spark_rank.ml.model import PerUserRankerModel
 

@@ -1,4 +1,4 @@
-"""The estimator's parameters: columns by ALS's names, all else by the configuration's keys."""
+"""The estimator's parameters: columns named as in ALS, all others set configuration keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_rank.config import Config, config_of
 from spark_rank.config.schema import LearnerConfig
 
 _LEARNER = "train.learners."
-# parameters by the keys of the configuration that they set
+# the configuration key that each parameter sets
 KEYS: dict[str, str] = {}
 _CONVERTERS: dict[Any, Any] = {
     int: TypeConverters.toInt,
@@ -29,36 +29,38 @@ def column(name: str, doc: str) -> Param[str]:
 
 
 def setting(name: str, key: str) -> Param[Any]:
-    """Declare a parameter of the estimator, which sets a key of the configuration."""
+    """Declare a parameter of the estimator that sets a configuration key."""
     KEYS[name] = key
     return setting_of(name, key)
 
 
 def setting_of(name: str, key: str) -> Param[Any]:
-    """Declare a parameter with the meaning and the type of a key of the configuration."""
-    declared, kind = _declared(key)
-    options = [part for part in typing.get_args(kind) if part is not type(None)]
-    if type(None) in typing.get_args(kind):
-        kind = options[0]
-    words = typing.get_origin(kind) is typing.Literal or kind is str
-    convert = TypeConverters.toString if words else _CONVERTERS.get(kind, TypeConverters.identity)
+    """Declare a parameter with the meaning and type of a configuration key."""
+    declared, annotation = _declared(key)
+    options = [part for part in typing.get_args(annotation) if part is not type(None)]
+    if type(None) in typing.get_args(annotation):
+        annotation = options[0]
+    is_text = typing.get_origin(annotation) is typing.Literal or annotation is str
+    convert = (
+        TypeConverters.toString if is_text else _CONVERTERS.get(annotation, TypeConverters.identity)
+    )
     return Param(
         Params._dummy(), name, f"{declared.metadata['doc']} ({key})", typeConverter=convert
     )
 
 
 def defaults() -> dict[str, Any]:
-    """Return what the configuration takes where nothing is named, by parameter."""
-    found = {}
+    """Return the default of every parameter, as the configuration has it."""
+    values = {}
     for name, key in KEYS.items():
         declared, _ = _declared(key)
-        made = declared.default_factory
-        found[name] = declared.default if made is dataclasses.MISSING else made()
-    return found
+        factory = declared.default_factory
+        values[name] = declared.default if factory is dataclasses.MISSING else factory()
+    return values
 
 
 def column_defaults() -> dict[str, str]:
-    """Return ALS's names of columns, and the strategy for what is not known."""
+    """Return the default column names, as in ALS, and the default coldStartStrategy."""
     return {
         "userCol": "user", "itemCol": "item", "ratingCol": "rating",
         "predictionCol": "prediction", "coldStartStrategy": "fallback",
@@ -68,29 +70,29 @@ def column_defaults() -> dict[str, str]:
 def _declared(key: str) -> tuple[dataclasses.Field[Any], Any]:
     if key.startswith(_LEARNER):
         return _field(LearnerConfig, key.removeprefix(_LEARNER))
-    kind: Any = Config
-    *rooms, last = key.split(".")
-    for room in rooms:
-        kind = typing.get_type_hints(kind)[room]
-    return _field(kind, last)
+    section_class: Any = Config
+    *sections, last = key.split(".")
+    for section in sections:
+        section_class = typing.get_type_hints(section_class)[section]
+    return _field(section_class, last)
 
 
-def _field(kind: Any, name: str) -> tuple[dataclasses.Field[Any], Any]:
-    (found,) = [field for field in dataclasses.fields(kind) if field.name == name]
-    return found, typing.get_type_hints(kind)[name]
+def _field(section_class: Any, name: str) -> tuple[dataclasses.Field[Any], Any]:
+    (declared,) = [field for field in dataclasses.fields(section_class) if field.name == name]
+    return declared, typing.get_type_hints(section_class)[name]
 
 
 class RankerParams(Params):
-    """What estimator and model share."""
+    """The parameters that estimator and model share."""
 
-    userCol = column("userCol", "column of users: ids of any type that text can stand for")
-    itemCol = column("itemCol", "column of items: ids of any type that text can stand for")
+    userCol = column("userCol", "column of users: ids of any type that casts to a string")
+    itemCol = column("itemCol", "column of items: ids of any type that casts to a string")
     predictionCol = column("predictionCol", "column that `transform` adds")
     coldStartStrategy = Param(
         Params._dummy(),
         "coldStartStrategy",
-        "what `transform` does with users and items that were not there in fit. fallback: the "
-        "rating expected of a new user, or of an average item; nan: NaN; drop: leaves the row out",
+        "what `transform` does with users and items that `fit` has not seen. fallback: predicts "
+        "for a new user or an average item; nan: predicts NaN; drop: leaves the row out",
         typeConverter=TypeConverters.toString,
     )
 
@@ -112,18 +114,18 @@ class RankerParams(Params):
 
 
 class TrainingParams(RankerParams):
-    """What `fit` takes: the keys of the configuration, one parameter each."""
+    """The parameters of `fit`: one for each configuration key."""
 
     ratingCol = column("ratingCol", "column of ratings")
     timestampCol = column(
         "timestampCol",
-        "column of times, as timestamps or seconds since 1970: which of a user's ratings of one "
-        "item is the latest; not set: the highest counts",
+        "column of times, as timestamps or seconds since 1970: of several ratings of one user and "
+        "item the latest counts; not set: the highest counts",
     )
     weightCol = column(
         "weightCol",
-        "column of weights above 0: how often a rating counts when its user's model is learned; "
-        "for learners that take weights, such as mprank; not set: all count alike",
+        "column of weights above 0: how much a rating counts when its user's model is learned; "
+        "only for learners that take weights, such as mprank; not set: all count the same",
     )
     seed = setting("seed", "seed")
     learner = setting("learner", "train.learners.learner")
@@ -168,7 +170,7 @@ class TrainingParams(RankerParams):
         return str(self.getOrDefault(name)) if self.isDefined(name) else None
 
     def config(self) -> Config:
-        """Return the configuration that the parameters ask for, or raise `ConfigError`."""
+        """Return the configuration that the parameters describe, or raise `ConfigError`."""
         tree: dict[str, Any] = {"input": {"format": "csv"}, "prepare": {"train_share": 1.0}}
         entry: dict[str, Any] = {}
         for name, key in KEYS.items():
@@ -176,8 +178,8 @@ class TrainingParams(RankerParams):
             if key.startswith(_LEARNER):
                 entry[key.removeprefix(_LEARNER)] = value
             elif self.isSet(name):
-                room, _, last = key.rpartition(".")
-                (tree.setdefault(room, {}) if room else tree)[last] = value
+                section, _, last = key.rpartition(".")
+                (tree.setdefault(section, {}) if section else tree)[last] = value
         if any(self.isSet(name) for name, key in KEYS.items() if key.startswith(_LEARNER)):
             tree["train"] = {**tree.get("train", {}), "learners": [entry]}
         return config_of(tree, "PerUserRanker")

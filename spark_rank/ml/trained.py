@@ -1,4 +1,4 @@
-"""What a model consists of, whether `fit` or a run has made it."""
+"""The parts of a model, whether `fit` learned it or a run holds it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _FIXED_POINT = 1 << 24
 class Trained:
     """Tables, feature files and settings of one learner's models.
 
-    `models` has the learner's rows and, beside them, those of the item offset; `tables` are
-    `item_features` and what else there is of reviewers, `features` facts about them. `levels` and
+    `models` has the rows of the learner and of the item offset. `tables` holds `item_features`
+    and the tables of reviewers, if any; `features` holds facts about them. `levels` and
     `rating_scale` describe the scale of the ratings.
     """
 
@@ -49,7 +49,7 @@ class Trained:
     levels: list[Level]
     rating_scale: RatingScale
     status: Status
-    # whose tables these are partly made of: they have to stay as long as these
+    # after `foldIn`, the model whose cached tables these tables still read
     base: Trained | None = None
 
     @property
@@ -59,7 +59,7 @@ class Trained:
 
     @property
     def scale(self) -> RankScale | None:
-        """Return the levels of the ratings; None of a continuous scale that is not cut."""
+        """Return the levels of the ratings; None for a continuous scale without cuts."""
         return scale_of([(rating, lower) for _, rating, lower, _ in self.levels])
 
     @property
@@ -97,23 +97,23 @@ class Trained:
 
     @cached_property
     def pair_job(self) -> PairJob:
-        """Return what scoring of any pairs needs to know."""
+        """Return the job that scores pairs of users and items."""
         newcomer = newcomer_model(self.opened, self.spec, self.scale, self._level())
         return PairJob(self.job.files, self.scale, as_bytes(newcomer))
 
     def _level(self) -> float:
-        """Return how far training ratings lie, on average, above what is expected of anybody."""
+        """Return the mean of the training ratings minus the scores of the prior."""
         fixed = F.aggregate("ratings", F.lit(0).cast("bigint"), _added)
         train = self.blocks.withColumn("ratings", F.slice("ratings", 1, F.col("n_train")))
-        found = train.agg(F.sum(fixed), F.sum("n_train")).head()
-        total, count = found if found is not None and found[1] else (0, 1)
+        sums = train.agg(F.sum(fixed), F.sum("n_train")).head()
+        total, count = sums if sums is not None and sums[1] else (0, 1)
         expected = self.opened.expected_weights(np.empty(0, dtype=np.int32))
         scores = np.asarray(self.opened.offset, dtype=np.float64)
         if expected is not None:
             scores = scores + self.opened.matrix @ expected
         n_train = self.counts.column("n_train").to_numpy()
-        known = scores[self.counts.column("item").to_numpy()]
-        return total / _FIXED_POINT / count - float(known @ n_train) / count
+        rated_scores = scores[self.counts.column("item").to_numpy()]
+        return total / _FIXED_POINT / count - float(rated_scores @ n_train) / count
 
     @cached_property
     def item_facts(self) -> pa.Table:

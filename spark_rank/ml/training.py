@@ -1,4 +1,4 @@
-"""From rows of ratings to models: what `fit` does, the same work as the stages'."""
+"""Learns models from rows of ratings, as `fit` does; the stages call the same functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from spark_rank.wording import count_of
 def train_on(rows: DataFrame, config: Config) -> Trained:
     """Learn a model of every user from ``user_id, item_id, rating, timestamp``.
 
-    What executors keep lives as long as the result, and is freed at once if anything fails.
+    Cached DataFrames live as long as the result; after a failure they are freed at once.
     """
     caches = Caches()
     with caches.released_on_failure():
@@ -51,8 +51,8 @@ def train_on(rows: DataFrame, config: Config) -> Trained:
     return trained
 
 
-def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
-    rows = caches.keep(given)
+def _trained(ratings_in: DataFrame, config: Config, caches: Caches) -> Trained:
+    rows = caches.keep(ratings_in)
     count = check_ratings(rows, config.input)
     weighted = WEIGHT in rows.columns
     if weighted:
@@ -62,11 +62,11 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     items = caches.keep(item_numbers(rows, count))
     ratings = number_ratings(rows, users, items, count, config.input.duplicates)
     blocks = caches.keep(user_blocks(ratings, users, items, config.prepare, config.seed))
-    # means of duplicates lie between the levels: the scale is that of the ratings as given
+    # means of duplicates lie between the levels: the scale is that of the input's ratings
     as_given = config.input.duplicates == "mean"
     rated = rows if as_given else blocks.select(F.explode("ratings").alias("rating"))
     stored = rated.select(F.col("rating").cast("float").alias("rating"))
-    levels, found = find_scale(stored, config.input.cuts, known_scale(config.input))
+    levels, rating_scale = find_scale(stored, config.input.cuts, known_scale(config.input))
     learned_from = blocks
     if weighted:
         learned_from = caches.keep(with_weights(blocks, rows, users, items))
@@ -75,14 +75,14 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     caches.drop(rows)  # from here on nothing reads the input again
     if users_left == 0:
         raise InputDataError(
-            f"each of the {count_of(count, 'rating')} is given more than once, and duplicates "
-            f"{config.input.duplicates!r} lets none of them count"
+            f"each of the {count_of(count, 'rating')} has a duplicate, and duplicates "
+            f"{config.input.duplicates!r} drops them all: choose another policy"
         )
-    middle = (found.low + found.high) / 2.0
-    made = _features(config, blocks, items, middle)
-    panel = _panel(config, made)
+    middle = (rating_scale.low + rating_scale.high) / 2.0
+    arrays = _features(config, blocks, items, middle)
+    panel = _panel(config, arrays)
     scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
-    files = _distributed(blocks, made)
+    files = _distributed(blocks, arrays)
     job = job_on(files, config.train, specs_of(config.train), panel, scale)
     job = replace(job, specs=tuple(_decided(config, blocks, items, job)))
     models = _learned(learned_from, job, caches)
@@ -92,13 +92,13 @@ def _trained(given: DataFrame, config: Config, caches: Caches) -> Trained:
     _check_failures(models, status, config)
     return Trained(
         blocks.sparkSession, config, job, users, items, blocks, models,
-        feature_tables(blocks.sparkSession, made),
-        made.facts(files), levels, found, status,
+        feature_tables(blocks.sparkSession, arrays),
+        arrays.facts(files), levels, rating_scale, status,
     )  # fmt: skip
 
 
 def check_takes_weights(config: Config) -> None:
-    """Raise `ConfigError` if a learner takes no weights, or searches a grid."""
+    """Raise `ConfigError` if a learner takes no weights or has a grid."""
     for entry in config.train.learners:
         if not learner_class(entry.learner).takes_weights:
             raise ConfigError(
@@ -107,8 +107,8 @@ def check_takes_weights(config: Config) -> None:
             )
         if entry.grid:
             raise ConfigError(
-                "fit: a grid is not searched where ratings have weights: set learnerParams instead "
-                "of learnerGrid"
+                "fit: a grid cannot be searched with weights: set learnerParams instead of "
+                "learnerGrid, or leave weightCol out"
             )
 
 
@@ -117,7 +117,9 @@ def _features(config: Config, blocks: DataFrame, items: DataFrame, middle: float
     if settings.kind != "given":
         return feature_arrays(settings, blocks, items, middle=middle, seed=config.seed, stage="fit")
     if settings.given is None:
-        raise InputDataError("fit: features of kind 'given' are read from a file: set `given`")
+        raise InputDataError(
+            "fit: features of kind 'given' come from a file: set the parameter `given` to its path"
+        )
     vectors = read_vectors(blocks.sparkSession, [settings.given], "given")
     return given_features(
         blocks, items, vectors, standard=settings.given_scale == "standard",
@@ -125,18 +127,18 @@ def _features(config: Config, blocks: DataFrame, items: DataFrame, middle: float
     )  # fmt: skip
 
 
-def _panel(config: Config, made: FeatureArrays) -> dict[int, int]:
-    """Return the columns that are users' own ratings, by the users' numbers."""
-    if config.features.kind != "panel" or made.reviewers is None:
+def _panel(config: Config, arrays: FeatureArrays) -> dict[int, int]:
+    """Return the feature column of every reviewer, by the number of the user."""
+    if config.features.kind != "panel" or arrays.reviewers is None:
         return {}
-    names = (made.reviewers.column(name).to_pylist() for name in ("user", "feature"))
+    names = (arrays.reviewers.column(name).to_pylist() for name in ("user", "feature"))
     return dict(zip(*names, strict=True))
 
 
-def _distributed(blocks: DataFrame, made: FeatureArrays) -> FeatureFiles:
-    """Put the feature files onto every node; they stay as long as the session."""
+def _distributed(blocks: DataFrame, arrays: FeatureArrays) -> FeatureFiles:
+    """Send the feature files to every node, where they stay as long as the session."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
-        files = made.write(Path(folder))
+        files = arrays.write(Path(folder))
         distribute_local(blocks.sparkSession, Path(folder), files.all())
     return files
 
@@ -144,21 +146,21 @@ def _distributed(blocks: DataFrame, made: FeatureArrays) -> FeatureFiles:
 def _decided(
     config: Config, blocks: DataFrame, items: DataFrame, job: LearnJob
 ) -> list[LearnerSpec]:
-    """Return the learner with what the sample chooses from its grid, and the item offset."""
+    """Return the item offset and the learner, with the grid point that the sample chooses."""
     baselines = [spec for spec in BASELINE_SPECS if spec.label == ITEM_OFFSET]
     grids = [spec for spec in job.specs if spec.grid]
     if not grids:
         return [*baselines, *job.specs]
-    asked = replace(job, specs=tuple(grids))
+    grid_job = replace(job, specs=tuple(grids))
     tasks = 4 * config.prepare.buckets
-    errors = errors_on_sample(config, config.features, blocks, items, asked, tasks)
+    errors = errors_on_sample(config, config.features, blocks, items, grid_job, tasks)
     _, _, facts = choices(grids, errors, job.limits.scale)
     return [*baselines, *decided(job.specs, facts)]
 
 
 def _learned(blocks: DataFrame, job: LearnJob, caches: Caches) -> DataFrame:
-    def learned(care: bool) -> DataFrame:
-        models = caches.keep(train(blocks, replace(job, isolated=care)))
+    def learned(isolated: bool) -> DataFrame:
+        models = caches.keep(train(blocks, replace(job, isolated=isolated)))
         models.count()
         return models
 

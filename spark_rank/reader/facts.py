@@ -1,4 +1,4 @@
-"""What a run's records say about its models: where they are, and how one more is learned."""
+"""Facts about a run's models from its records: their tables, and how to learn one more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FEATURE_FILES = "feature_files"
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The models that answer: their tables, features, and the job that learned them.
+    """The models that a `Recommender` uses: their tables, their features and their learning job.
 
     With `all_ratings` they are learned from all ratings of a user, else from the training part.
     """
@@ -54,10 +54,10 @@ class ModelFacts:
 def model_facts(
     run: Recorded, name: str, lists: RecommendConfig, key: str, *, measured: bool
 ) -> ModelFacts:
-    """Return the facts of the learner that `lists` names; `key` is where it was named.
+    """Return the facts of the learner that `lists` names.
 
-    With `measured` the models are those that metrics and predictions are of, else those that lists
-    come from. `name` is the run's, for errors.
+    With `measured` the models are those that metrics and predictions describe, else those that
+    make the lists. Errors name the run `name` and the configuration key `key`.
     """
     for stage in ("train", "features", "prepare", "ingest"):
         if run.record(stage) is None:
@@ -68,16 +68,16 @@ def model_facts(
     try:
         label = asked_learner(lists, run, key)
         all_ratings = has_refitted(run, label) and not measured
-        seen = _Refitted(run, name) if all_ratings else run
-        return _facts(seen, label, lists, all_ratings=all_ratings)
+        source = _Refitted(run, name) if all_ratings else run
+        return _facts(source, label, lists, all_ratings=all_ratings)
     except (KeyError, TypeError) as error:
         raise ContractError(
-            f"{name}: a record lacks {error}: another version of this package made the run{REMEDY}"
+            f"{name}: a record lacks {error}: another version of this package wrote the run{REMEDY}"
         ) from None
 
 
 def recorded_lists(run: Recorded) -> RecommendConfig | None:
-    """Return how the run's lists were made; None without lists."""
+    """Return the settings of the run's lists; None without lists."""
     record = run.record("recommend")
     if record is None:
         return None
@@ -87,19 +87,21 @@ def recorded_lists(run: Recorded) -> RecommendConfig | None:
 
 @dataclass(frozen=True)
 class _Refitted:
-    """A run whose features and models are those from all ratings."""
+    """A run seen through the records of `refit`: features and models from all ratings."""
 
     run: Recorded
     run_id: str
 
     def facts(self, kind: type[AnyFacts]) -> AnyFacts:
-        """Return what a finished stage has found out."""
+        """Return the facts of a finished stage."""
         return read_facts(kind, self.record(kind.stage) or {}, self.run_id)
 
     def record(self, stage: str) -> Record | None:
         """Return a finished stage's record."""
-        found, refit = self.run.record(stage), self.run.record(REFIT)
-        return found if found is None or refit is None else as_refitted(stage, found, refit)
+        measured, refit = self.run.record(stage), self.run.record(REFIT)
+        return (
+            measured if measured is None or refit is None else as_refitted(stage, measured, refit)
+        )
 
 
 def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bool) -> ModelFacts:

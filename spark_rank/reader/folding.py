@@ -18,22 +18,22 @@ from spark_rank.users.ensembles import EnsembleSpec
 from spark_rank.users.joining import Asked
 from spark_rank.users.learning import FAILED, LearnJob, learn_batches
 
-NOBODY = -1  # the number of a user whom the run does not have
+NOBODY = -1  # the number of a user who is not in the run
 
 
 def check_ratings(ratings: Mapping[str, float]) -> None:
-    """Raise `ConfigError` without ratings, or for one that is no finite number."""
+    """Raise `ConfigError` if there are no ratings or one is not a finite number."""
     if not ratings:
-        raise ConfigError("a new user needs one rating at least")
+        raise ConfigError("a new user needs at least one rating")
     for item_id, rating in ratings.items():
         if isinstance(rating, bool) or not isinstance(rating, (int, float, np.number)):
-            raise ConfigError(f"the rating of {item_id!r} is no number: {rating!r}")
+            raise ConfigError(f"the rating of {item_id!r} is not a number: {rating!r}")
         if not math.isfinite(rating):
             raise ConfigError(f"the rating of {item_id!r} is not finite: {rating!r}")
 
 
 def block_of(user: int, user_id: str, items: Any, ratings: Any) -> pa.RecordBatch:
-    """Return a user block of which all ratings are for training."""
+    """Return a user block whose ratings are all in the training part."""
     ends = pa.array([0, len(items)], pa.int32())
     columns = {
         "user": pa.array([user], pa.int32()),
@@ -47,15 +47,15 @@ def block_of(user: int, user_id: str, items: Any, ratings: Any) -> pa.RecordBatc
 
 
 def learned(block: pa.RecordBatch, asked: Asked, job: LearnJob, features: ItemFeatures) -> pa.Table:
-    """Return the user's model rows: one, and the item offset's where the learner failed."""
+    """Return the user's model row, and that of the item offset if the learner failed."""
     (spec,) = [spec for spec in job.specs if spec.label == asked.learner]
     learn = ensemble_batches if isinstance(spec, EnsembleSpec) else learn_batches
-    found = _learn(learn, block, replace(job, specs=(spec,)), features)
-    offset = tuple(spec for spec in job.specs if spec.label == ITEM_OFFSET)
-    if found.column("status")[0].as_py() != FAILED or not offset:
-        return found
-    other = _learn(learn_batches, block, replace(job, specs=offset), features)
-    return pa.concat_tables([found, other], promote_options="default")
+    models = _learn(learn, block, replace(job, specs=(spec,)), features)
+    fallback = tuple(spec for spec in job.specs if spec.label == ITEM_OFFSET)
+    if models.column("status")[0].as_py() != FAILED or not fallback:
+        return models
+    fallback_models = _learn(learn_batches, block, replace(job, specs=fallback), features)
+    return pa.concat_tables([models, fallback_models], promote_options="default")
 
 
 def _learn(learn: Any, block: pa.RecordBatch, job: LearnJob, features: ItemFeatures) -> pa.Table:

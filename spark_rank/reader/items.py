@@ -1,4 +1,4 @@
-"""The items of a run: their features, what lists tell of them, and which are alike."""
+"""The items of a run: features, facts for lists, and similar items."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class Items:
 
     def number(self, item_id: str) -> int:
         """Return an item's number, or raise `UnknownIdError`."""
-        found = self._number_of.get(item_id)
-        if found is None:
+        number = self._number_of.get(item_id)
+        if number is None:
             raise UnknownIdError(f"the run has no item {item_id!r}", item_id)
-        return found
+        return number
 
     def numbers(self, item_ids: Iterable[str]) -> NDArray[np.int32]:
         """Return the items' numbers, or raise `UnknownIdError`."""
         return np.array([self.number(item_id) for item_id in item_ids], dtype=np.int32)
 
     def known(self, item_ids: Iterable[str]) -> NDArray[np.int32]:
-        """Return the numbers of those that are items of the run."""
-        found = [self._number_of[name] for name in item_ids if name in self._number_of]
-        return np.array(found, dtype=np.int32)
+        """Return the numbers of the items that the run has; skip the others."""
+        numbers = [self._number_of[name] for name in item_ids if name in self._number_of]
+        return np.array(numbers, dtype=np.int32)
 
     def similar(self, item_id: str, count: int) -> list[Row]:
-        """Return the items whose features are most like an item's, by the cosine."""
+        """Return the items whose features are most similar to an item's, by the cosine."""
         numbers, cosines = self._directions.most_similar(self.number(item_id), count)
         titles = self.facts.column("title").take(pa.array(numbers)).to_pylist()
         return [
@@ -82,7 +82,7 @@ class Items:
 def items_of(
     folder: RunFolder, features: ItemFeatures, lists: RecommendConfig, counted: str
 ) -> Items:
-    """Return the items of a run; `counted` is the column of `item_counts` that models know."""
+    """Return the items of a run; `counted` is the column of `item_counts` with their ratings."""
     titles = folder.read(TITLES, ["item_id", "title"]) if folder.has(TITLES) else None
     counts = folder.read(ITEM_COUNTS, ["item", counted]).rename_columns(["item", "n_train"])
     rules = ListRules(
@@ -97,7 +97,7 @@ def items_of(
 
 
 def _named(folder: RunFolder, lists: RecommendConfig, key: str) -> list[str] | None:
-    """Return the ids that a key of `recommend` and its file name; None if neither is set."""
+    """Return the ids in a key of `recommend` and in its file; None if neither is set."""
     path = getattr(lists, f"{key}_from")
     text = None
     if path is not None:
@@ -105,10 +105,10 @@ def _named(folder: RunFolder, lists: RecommendConfig, key: str) -> list[str] | N
             text = Path(path.removeprefix("file:")).read_text().removeprefix("\ufeff")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"recommend.{key}_from: {path}: cannot be read ({error})") from None
-        told = ((folder.record("recommend") or {}).get("inputs") or {}).get(key)
-        if told is not None and told != hashlib.sha256(text.encode()).hexdigest():
+        recorded_hash = ((folder.record("recommend") or {}).get("inputs") or {}).get(key)
+        if recorded_hash is not None and recorded_hash != hashlib.sha256(text.encode()).hexdigest():
             raise ConfigError(
-                f"recommend.{key}_from: {path}: is not as it was when the lists were made: make "
-                "them again with `spark-rank recommend`"
+                f"recommend.{key}_from: {path}: has changed since the lists were made: make them "
+                "again with `spark-rank recommend`"
             )
     return named_ids(getattr(lists, key), text)

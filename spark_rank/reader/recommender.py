@@ -1,4 +1,4 @@
-"""`Recommender`: a run as an object, without Spark."""
+"""`Recommender`: scores, lists and explanations from a finished run, without Spark."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Recommender:
 
     ::
 
-        found = Recommender.open("store/runs/run_id=tuesday")
-        found.recommend("u42", 10)
-        found.fold_in({"i1": 5, "i7": 2}).recommend(10)
+        recommender = Recommender.open("store/runs/run_id=tuesday")
+        recommender.recommend("u42", 10)
+        recommender.fold_in({"i1": 5, "i7": 2}).recommend(10)
 
-    Several threads may ask one at a time or at once.
+    Several threads may share one object.
     """
 
     def __init__(self, folder: RunFolder, facts: ModelFacts, items: Items) -> None:
@@ -63,11 +63,11 @@ class Recommender:
         measured: bool = False,
         filesystem: fs.FileSystem | None = None,
     ) -> Self:
-        """Open the run in a folder: ``<store>/runs/run_id=NAME``, a URI, or of a `filesystem`.
+        """Open the run in the folder ``<store>/runs/run_id=NAME``: a local path or a URI.
 
-        `learner` is a label; else the run's lists decide, as in `recommend`. Where the run has
-        models from all ratings, they answer; with `measured` it is those from the training part,
-        of which `metrics` and `predictions` are.
+        With `filesystem`, `path` is a path on it. `learner` is a label; the default is the learner
+        of the run's lists. Models from all ratings are used if the run has them; with `measured`,
+        those from the training part, which `metrics` and `predictions` describe.
         """
         return cls.of(RunFolder.at(path, filesystem), RecommendConfig(), learner, measured=measured)
 
@@ -81,7 +81,7 @@ class Recommender:
         measured: bool = False,
         key: str = "learner",
     ) -> Self:
-        """Open a run; `lists` says how lists are made where the run has none."""
+        """Open a run; `lists` are the settings of lists if the run has none."""
         settings = recorded_lists(folder) or lists
         if learner is not None:
             settings = replace(settings, learner=learner)
@@ -92,12 +92,12 @@ class Recommender:
 
     @property
     def learner(self) -> str:
-        """Return the label of the learner whose models answer."""
+        """Return the label of the learner whose models are used."""
         return self._facts.asked.learner
 
     @property
     def list_length(self) -> int:
-        """Return how many of the best items the run's lists have."""
+        """Return how many best items a list of the run has."""
         return self._facts.lists.top
 
     @property
@@ -116,15 +116,15 @@ class Recommender:
         return not self._facts.all_ratings
 
     def copy_to(self, target: str | os.PathLike[str]) -> None:
-        """Copy what the answers come from into a local folder, which `open` then takes as a run.
+        """Copy the files that this object reads into a local folder, which `open` takes as a run.
 
-        No other table is copied.
+        Other tables of the run are not copied.
         """
         for key in ("include_from", "exclude_from"):
             if getattr(self._facts.lists, key) is not None:
                 raise ConfigError(
-                    f"recommend.{key}: the lists depend on a file that is not part of the run: "
-                    f"name its ids with recommend.{key.removesuffix('_from')} in another run"
+                    f"recommend.{key}: the lists depend on a file outside the run: make a run that "
+                    f"names its ids in recommend.{key.removesuffix('_from')}"
                 )
         root = f"{self._folder.root}/"
         names = [*self._folder.record_names(), *self._feature_names()]
@@ -145,15 +145,18 @@ class Recommender:
     def score(
         self, user_id: str, item_ids: Sequence[str], *, default: float | None = None
     ) -> NDArray[np.float64]:
-        """Return a user's score of every item; an unknown one gets `default`, or is an error."""
+        """Return a user's score of every item.
+
+        An unknown item gets `default`; without one it raises `UnknownIdError`.
+        """
         return self.model_of(user_id).score(item_ids, default=default)
 
     def recommend(self, user_id: str, count: int = 10, *, exclude: Iterable[str] = ()) -> list[Row]:
-        """Return a user's best unseen items but for `exclude`, as `recommendations` has them."""
+        """Return a user's best unseen items without `exclude`, as rows of `recommendations`."""
         return self.model_of(user_id).recommend(count, exclude=exclude)
 
     def explain(self, user_id: str, item_id: str | None = None, *, count: int = 10) -> Row:
-        """Return what moved a user's score of an item; without one what moves all scores."""
+        """Return what contributes to a user's score of an item, or to all scores without one."""
         return self.model_of(user_id).explain(item_id, count=count)
 
     def user(self, user_id: str) -> Row:
@@ -161,55 +164,57 @@ class Recommender:
         return self.model_of(user_id).row
 
     def similar_items(self, item_id: str, count: int = 10) -> list[Row]:
-        """Return the items whose features are most like an item's, by the cosine."""
+        """Return the items whose features are most similar to an item's, by the cosine."""
         return self._items.similar(item_id, count)
 
     def fold_in(self, ratings: Mapping[str, float], *, user_id: str = "") -> UserModel:
-        """Learn a model from a new user's ratings, the same as the nightly row of such a user.
+        """Learn a model from a new user's ratings, the same as `train` learns from them.
 
-        Learners for which the order counts take it as given. An id matters where users have
-        reviewers of their own, or draws; a user of the run is never his or her own reviewer.
+        On-line learners take the ratings in the given order. `user_id` matters for learners that
+        draw at random, and where the user is a reviewer: nobody is his or her own reviewer.
         """
         check_ratings(ratings)
         items = self._items.numbers(ratings)
         values = np.array(list(ratings.values()), dtype=np.float32)
         block = block_of(self._number(user_id), user_id, items, values)
         rows = learned(block, self._facts.asked, self._facts.learn, self._items.features)
-        own = {"items": items, "ratings": values.tolist(), "n_train": len(items)}
-        return self._made(block, rows, Asked(self.learner, ITEM_OFFSET), own)
+        rated = {"items": items, "ratings": values.tolist(), "n_train": len(items)}
+        return self._user_model(block, rows, Asked(self.learner, ITEM_OFFSET), rated)
 
     def model_of(self, user_id: str) -> UserModel:
         """Return a user's model, or raise `UnknownIdError`."""
         bucket = bucket_of(user_id, self._facts.buckets)
-        own = self._blocks.of_user(user_id, bucket)
-        if own is None:
+        block_table = self._blocks.of_user(user_id, bucket)
+        if block_table is None:
             raise UnknownIdError(f"the run has no user {user_id!r}", user_id)
-        found = [table for rows in self._models if (table := rows.of_user(user_id, bucket))]
-        models = pa.concat_tables(found, promote_options="default") if found else None
+        tables = [table for rows in self._models if (table := rows.of_user(user_id, bucket))]
+        models = pa.concat_tables(tables, promote_options="default") if tables else None
         if models is None or self.learner not in models.column("learner").to_pylist():
             raise UnknownIdError(
                 f"user {user_id!r} has no model of {self.learner!r}: prepare.filters or "
-                "train.targets_min and targets_max left the user out",
+                "train.targets_min and targets_max leave the user out",
                 user_id,
             )
-        block = own.to_pylist()[0]
+        block = block_table.to_pylist()[0]
         if self._facts.all_ratings:
             block["n_train"] = len(block["items"])
-        in_bucket = own.append_column("bucket", pa.array([bucket], pa.int32()))
+        in_bucket = block_table.append_column("bucket", pa.array([bucket], pa.int32()))
         batch = in_bucket.combine_chunks().to_batches()[0]
-        return self._made(batch, models, self._facts.asked, block)
+        return self._user_model(batch, models, self._facts.asked, block)
 
     def _number(self, user_id: str) -> int:
-        found = self._blocks.of_user(user_id, bucket_of(user_id, self._facts.buckets))
-        return NOBODY if found is None else int(found.column("user")[0].as_py())
+        block = self._blocks.of_user(user_id, bucket_of(user_id, self._facts.buckets))
+        return NOBODY if block is None else int(block.column("user")[0].as_py())
 
-    def _made(self, block: pa.RecordBatch, models: pa.Table, asked: Asked, own: Row) -> UserModel:
-        own_row = models.slice(pc.index(models.column("learner"), asked.learner).as_py(), 1)
-        if own_row.column("status")[0].as_py() != FAILED:
-            models, asked = own_row, Asked(asked.learner, None)
+    def _user_model(
+        self, block: pa.RecordBatch, models: pa.Table, asked: Asked, rated: Row
+    ) -> UserModel:
+        model_row = models.slice(pc.index(models.column("learner"), asked.learner).as_py(), 1)
+        if model_row.column("status")[0].as_py() != FAILED:
+            models, asked = model_row, Asked(asked.learner, None)
         scoring = scoring_models(as_scoring(models), asked)
-        wanted = with_models(block, scoring, pa.array([0], pa.int32()))
-        return UserModel(self._items, self._facts, self._reviewers, wanted, own_row, own)
+        batch = with_models(block, scoring, pa.array([0], pa.int32()))
+        return UserModel(self._items, self._facts, self._reviewers, batch, model_row, rated)
 
     @cached_property
     def _reviewers(self) -> dict[int, str]:
@@ -220,11 +225,11 @@ class Recommender:
 
 
 def _features(folder: RunFolder, facts: ModelFacts) -> ItemFeatures:
-    """Map the feature files; from another file system they are copied first."""
+    """Map the feature files; those of a remote file system are copied first."""
     files, place = facts.learn.files, facts.feature_files
     if folder.is_local:
         return open_files(files, f"{folder.root}/{place}")
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as copies:
         for file in files.all():
             folder.copy(f"{place}/{file.name}", Path(copies) / file.name)
-        return open_files(files, copies)  # what is mapped stays, its name may go
+        return open_files(files, copies)  # a mapped file stays readable after it is deleted

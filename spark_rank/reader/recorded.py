@@ -1,4 +1,4 @@
-"""What a run's records tell of its models: learners, their labels, and which of them make lists."""
+"""Reads a run's records about its models: learners, their labels, and which make lists."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Record = dict[str, Any]
 
 
 class Recorded(Protocol):
-    """A run, however its files are read."""
+    """A run whose records can be read."""
 
     def record(self, stage: str) -> Record | None:
         """Return a finished stage's record, or None."""
 
     def facts(self, kind: type[AnyFacts]) -> AnyFacts:
-        """Return what a finished stage has found out."""
+        """Return the facts of a finished stage."""
 
 
 def recorded_training(run: Recorded) -> TrainConfig:
@@ -50,7 +50,7 @@ def recorded_training(run: Recorded) -> TrainConfig:
 
 
 def rating_limits(run: Recorded) -> tuple[float, float]:
-    """Return the least and the greatest rating of the scale, as the input has them."""
+    """Return the least and the greatest rating of the scale, in the units of the input."""
     scale = run.facts(IngestFacts).rating_scale
     return scale.low, scale.high
 
@@ -65,13 +65,13 @@ def recorded_ensemble(run: Recorded) -> EnsembleConfig | None:
 
 
 def recorded_ensembles(run: Recorded) -> dict[str, EnsembleLearnerConfig]:
-    """Return the ensembles that every user has, by their labels."""
+    """Return the settings of the ensembles that are learned per user, by label."""
     settings = recorded_ensemble(run)
     return {} if settings is None else user_ensembles(settings)
 
 
 def recorded_job(run: Recorded, files: FeatureFiles) -> LearnJob:
-    """Return the job that learned the run's models, as `train` has recorded it."""
+    """Return the job that learned the run's models, as `train` recorded it."""
     job = run.facts(TrainFacts).job
     limits, scale = job.limits, job.limits["scale"]
     if scale is not None:
@@ -95,7 +95,7 @@ def _spec(recorded: Mapping[str, Any]) -> LearnerSpec:
 
 
 def model_labels(run: Recorded) -> list[str]:
-    """Return the labels of the learners that the run has models of, but for baselines."""
+    """Return the labels of the learners with models in the run, without baselines."""
     trained = [entry.label for entry in recorded_training(run).learners]
     return [*trained, *recorded_ensembles(run)]
 
@@ -108,7 +108,7 @@ def status_of(run: Recorded, label: str) -> Mapping[str, int]:
 
 
 def asked_learner(settings: RecommendConfig, run: Recorded, key: str = "recommend.learner") -> str:
-    """Return the label of the learner whose models score; `key` is where it was named."""
+    """Return the label of the learner whose models score; an error names the key `key`."""
     labels = model_labels(run)
     if recorded_training(run).baselines:
         labels.append(ITEM_OFFSET)
@@ -119,7 +119,7 @@ def asked_learner(settings: RecommendConfig, run: Recorded, key: str = "recommen
 
 
 def asked_models(run: Recorded, label: str) -> Asked:
-    """Return whose models make lists: where the learner failed, it is the item offset's."""
+    """Return the learner that makes lists; the item offset replaces models that failed."""
     failed = any(status.startswith(FAILED) for status in status_of(run, label))
     return Asked(label, ITEM_OFFSET if failed else None)
 
@@ -136,22 +136,22 @@ def has_refitted(run: Recorded, label: str) -> bool:
 
 
 def as_refitted(stage: str, measured: Record, refit: Record) -> Record:
-    """Return a record of features or models as that of the ones from all ratings."""
+    """Return the record of `features` or `train` with the facts of `refit` in their place."""
     if stage not in ("features", "train"):
         return measured
-    same = {**measured, "fingerprint": refit["fingerprint"], "versions": refit["versions"]}
+    record = {**measured, "fingerprint": refit["fingerprint"], "versions": refit["versions"]}
     if stage == "features":
-        return {**same, "facts": refit["facts"]["features"]}
+        return {**record, "facts": refit["facts"]["features"]}
     learners = [
         entry for entry in measured["settings"]["learners"]
         if (entry["name"] or entry["learner"]) in refit["facts"]["status"]
     ]  # fmt: skip
     settings = {**measured["settings"], "learners": learners}
-    return {**same, "facts": refit["facts"], "settings": settings}
+    return {**record, "facts": refit["facts"], "settings": settings}
 
 
 def ensemble_spec(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:
-    """Return an ensemble as workers take it."""
+    """Return an ensemble as the specification that workers take."""
     return EnsembleSpec(
         entry.label, "oap", entry.item_offset, params=oap_params(entry, seed),
         keep_members=entry.keep_members,
@@ -159,6 +159,6 @@ def ensemble_spec(entry: EnsembleLearnerConfig, seed: int) -> EnsembleSpec:
 
 
 def oap_params(entry: EnsembleLearnerConfig, seed: int) -> dict[str, Any]:
-    """Return OAP's hyper-parameters but for ranks and problem."""
+    """Return OAP's hyper-parameters, without ranks and problem."""
     names = ("combine", "sampling", "tau", "n_members")
     return {**{name: getattr(entry, name) for name in names}, "seed": seed}

@@ -1,4 +1,4 @@
-"""A run's folder on a local disk or any file system that pyarrow knows: records, tables, files."""
+"""Reads a run's folder on any file system of pyarrow: records, tables, files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_rank.tables.contract import Contract
 
 
 class RunFolder:
-    """``<store>/runs/run_id=<id>/``; only what a record lists is read."""
+    """The folder ``<store>/runs/run_id=<id>/``; only files that a record lists are read."""
 
     def __init__(self, files: fs.FileSystem, root: str) -> None:
         self.files = files
@@ -29,16 +29,18 @@ class RunFolder:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str], files: fs.FileSystem | None = None) -> RunFolder:
-        """Return the folder at a path of `files`, at a URI, or on the local disk."""
+        """Return the folder at a path on `files`, at a URI, or on the local disk."""
         text = os.fspath(path).rstrip("/")
         if files is None and "://" in text and not text.startswith("file:"):
-            # Hadoop's name of the same file system
+            # s3a is Hadoop's name for s3
             files, text = fs.FileSystem.from_uri(text.replace("s3a://", "s3://", 1))
         elif files is None:
             text = os.path.abspath(text.removeprefix("file://").removeprefix("file:"))
             files = fs.LocalFileSystem()
         if files.get_file_info(text).type != fs.FileType.Directory:
-            raise ConfigError(f"{text}: there is no run: name the folder <store>/runs/run_id=NAME")
+            raise ConfigError(
+                f"{text}: is not a folder: name the folder of a run, <store>/runs/run_id=NAME"
+            )
         return cls(files, text)
 
     @property
@@ -53,7 +55,7 @@ class RunFolder:
         return self._records[stage]
 
     def facts(self, kind: type[AnyFacts]) -> AnyFacts:
-        """Return what a finished stage has found out."""
+        """Return the facts of a finished stage."""
         return read_facts(kind, self.record(kind.stage) or {}, self.root)
 
     def has(self, contract: Contract) -> bool:
@@ -73,7 +75,7 @@ class RunFolder:
                 if name.startswith(below) and name.endswith(".parquet")]  # fmt: skip
 
     def footer(self, path: str, contract: Contract) -> pq.FileMetaData:
-        """Return a file's footer; refuse a file of another version of the table."""
+        """Return a file's footer; raise `ContractError` for another version of the table."""
         try:
             with self.files.open_input_file(path) as source:
                 footer = pq.read_metadata(source)

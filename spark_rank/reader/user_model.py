@@ -1,4 +1,4 @@
-"""One user's model, ready to answer: of a run, or learned this moment from a few ratings."""
+"""One user's model, from a run or just learned from a few ratings: scores and lists."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ Row = dict[str, Any]
 class UserModel:
     """A user's row of `models` beside the user's own ratings.
 
-    `wanted` is the user as a worker of the stage `recommend` gets it, `model` the row as it was
-    learned, and `block` has ``items, ratings, n_train``. `reviewers` names panel columns.
+    `batch` is the user as a worker of the stage `recommend` gets it, `model` the row as it was
+    learned, and `block` has ``items, ratings, n_train``. `reviewers` gives the reviewer's id of
+    each feature that is a reviewer.
     """
 
     items: Items
     facts: ModelFacts
     reviewers: dict[int, str]
-    wanted: pa.RecordBatch
+    batch: pa.RecordBatch
     model: pa.Table
     block: Row
 
@@ -45,7 +46,10 @@ class UserModel:
     def score(
         self, item_ids: Sequence[str], *, default: float | None = None
     ) -> NDArray[np.float64]:
-        """Return the score of every item; an unknown one gets `default`, or is an error."""
+        """Return the score of every item.
+
+        An unknown item gets `default`; without one it raises `UnknownIdError`.
+        """
         if default is None:
             return self._model.scores(self.items.features, self.items.numbers(item_ids))
         scores = np.full(len(item_ids), float(default))
@@ -55,35 +59,38 @@ class UserModel:
         return scores
 
     def recommend(self, count: int = 10, *, exclude: Iterable[str] = ()) -> list[Row]:
-        """Return the best unseen items, the best first, as the table `recommendations` has them.
+        """Return the best unseen items, the best first, as rows of `recommendations`.
 
-        What the run does not have cannot be in a list, and so may be excluded.
+        `exclude` may name items that the run does not have.
         """
         seen = np.concatenate([self.block["items"], self.items.known(exclude)]).astype(np.int32)
         column = pa.ListArray.from_arrays(pa.array([0, len(seen)], pa.int32()), pa.array(seen))
-        place = self.wanted.schema.get_field_index("items")
-        wanted = self.wanted.set_column(place, self.wanted.schema.field(place), column)
+        place = self.batch.schema.get_field_index("items")
+        batch = self.batch.set_column(place, self.batch.schema.field(place), column)
         job = replace(self.facts.score, top=count, bottom=0)
         if count < 1:
             return []
-        found = lists_of(wanted, job, self.items.features, self.items.catalogue)
-        rows: list[Row] = found.to_pylist()
+        lists = lists_of(batch, job, self.items.features, self.items.catalogue)
+        rows: list[Row] = lists.to_pylist()
         return rows
 
     def explain(self, item_id: str | None = None, *, count: int = 10) -> Row:
-        """Return what moved a score; without an item what moves all, and own ratings and lists."""
+        """Return what contributes to an item's score.
+
+        Without an item: what contributes to all scores, the user's ratings and the lists.
+        """
         if item_id is not None:
             self.items.number(item_id)
         return self._case.explained(item_id, count)
 
     @cached_property
     def _model(self) -> StoredModel:
-        return StoredModels(self.wanted, self.items.features.item_ids)[0]
+        return StoredModels(self.batch, self.items.features.item_ids)[0]
 
     @property
     def _case(self) -> Case:
         return Case(
-            self.wanted, self.row, self.block, self.items.facts, self.items.features,
+            self.batch, self.row, self.block, self.items.facts, self.items.features,
             self.items.catalogue, self.facts.score, self.reviewers,
             self.facts.features_kind in FACTOR_KINDS,
         )  # fmt: skip

@@ -1,7 +1,7 @@
-"""One user's rows of a table of many: by bucket and row group, without reading the others.
+"""Reads one user's rows of a table: finds them by bucket and row group, reads nothing else.
 
-A row group's ids are read once and kept, which takes some ten bytes a row; all other columns are
-read of the row groups that hold the user, and of no other.
+The ids of a row group are read once and kept, about ten bytes a row. All other columns are read
+only from the row groups that hold the user.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class RowGroup:
         return self.read(["user_id"]).column("user_id").combine_chunks()
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return some columns of all rows."""
+        """Return some columns of all rows of the group."""
         with self.folder.files.open_input_file(self.path) as source:
             file = pq.ParquetFile(source, metadata=self.footer)
             return file.read_row_group(self.number, columns=list(columns))
 
     def places(self, user_id: str) -> NDArray[np.int64]:
-        """Return which rows are a user's."""
+        """Return the positions of a user's rows."""
         return np.flatnonzero(pc.equal(self.user_ids, user_id))
 
 
 class UserRows:
-    """A table with rows of users."""
+    """A table whose rows belong to users."""
 
     def __init__(
         self, folder: RunFolder, contract: Contract, columns: Sequence[str] | None = None
@@ -70,12 +70,12 @@ class UserRows:
 
     def of_user(self, user_id: str, bucket: int) -> pa.Table | None:
         """Return a user's rows; None if the table has no such user in this bucket."""
-        found = [
+        parts = [
             group.read(self._columns).take(pa.array(places))
             for group in self.groups
             if group.first <= bucket <= group.last and len(places := group.places(user_id))
         ]
-        return pa.concat_tables(found) if found else None
+        return pa.concat_tables(parts) if parts else None
 
 
 def _groups(folder: RunFolder, path: str, footer: pq.FileMetaData) -> list[RowGroup]:
@@ -86,9 +86,9 @@ def _groups(folder: RunFolder, path: str, footer: pq.FileMetaData) -> list[RowGr
 
 
 def _buckets(path: str, group: pq.RowGroupMetaData) -> tuple[int, int]:
-    """Return the first and last bucket: the folder's, or what the column's statistics tell."""
-    if (inside := _BUCKET.search(path)) is not None:
-        return int(inside[1]), int(inside[1])
+    """Return the first and last bucket: from the folder's name, or the column's statistics."""
+    if (folder_bucket := _BUCKET.search(path)) is not None:
+        return int(folder_bucket[1]), int(folder_bucket[1])
     columns = [group.column(place) for place in range(group.num_columns)]
-    (told,) = [column.statistics for column in columns if column.path_in_schema == "bucket"]
-    return told.min, told.max
+    (statistics,) = [column.statistics for column in columns if column.path_in_schema == "bucket"]
+    return statistics.min, statistics.max

@@ -128,7 +128,7 @@ def _format_of(samples: Sequence[Sample], settings: InputConfig) -> FormatName:
     if kind == "letor":  # it decides which stages there are, before a file is read
         raise ConfigError(
             f"input.format: {first} looks like letor, with feature vectors of its own to learn "
-            "from: say --set input.format=letor"
+            "from: use --set input.format=letor"
         )
     if kind is None and settings.delimiter is None:
         complete_table(filled, replace(settings, format="csv"))  # says why it is no table

@@ -1,1 +1,1 @@
-"""What one task does with a batch of users: Arrow and NumPy in and out, no Spark."""
+"""The work of one task on a batch of users: Arrow and NumPy in and out, no Spark."""

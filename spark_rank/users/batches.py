@@ -1,4 +1,4 @@
-"""Arrow batches to NumPy and back: list columns as flat arrays, columns by name from a contract."""
+"""Converts Arrow batches to NumPy and back: list columns are flat arrays with ends."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def build_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Reco
 
 
 def _one_binary(value: bytes | None) -> pa.BinaryArray:
-    """Return a column of one value without copying it: some have megabytes."""
+    """Return a column of one value without copying it: some values have megabytes."""
     if value is None:
         return pa.nulls(1, pa.binary())
     ends = pa.py_buffer(np.array([0, len(value)], dtype=np.int32))
     return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(value)])
 
 
-def _lists(values: Sequence[Any], kind: pa.ListType) -> pa.ListArray:
+def _lists(values: Sequence[Any], list_type: pa.ListType) -> pa.ListArray:
     """Build a list column from arrays or None, without a Python object per element."""
     present = [value for value in values if value is not None]
-    if kind.value_type == pa.string():
+    if list_type.value_type == pa.string():
         flat = pa.concat_arrays(present) if present else pa.array([], pa.string())
     else:
         numbers = np.concatenate(present) if present else np.empty(0)
-        flat = pa.array(numbers, kind.value_type)
+        flat = pa.array(numbers, list_type.value_type)
     lengths = [0 if value is None else len(value) for value in values]
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     missing = np.array([value is None for value in values], dtype=bool)
     offsets = pa.array(ends, pa.int32(), mask=np.append(missing, False))
-    return pa.ListArray.from_arrays(offsets, flat, type=kind)
+    return pa.ListArray.from_arrays(offsets, flat, type=list_type)

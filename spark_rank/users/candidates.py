@@ -1,4 +1,4 @@
-"""What lists tell of items, and which items may be in one."""
+"""The facts about items that lists show, and the rules for which items may be listed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from spark_rank.errors import ConfigError
 from spark_rank.events import emit
 
-_EXAMPLES = 3  # ids named of those that are no items
+_EXAMPLES = 3  # unknown ids that a warning names
 
 
 @dataclass(frozen=True)
 class ListRules:
-    """Which items may be in a list: ids that are named, None where none is, and how known.
+    """Which items may be in a list: named ids, or None for all, with enough ratings.
 
-    With `counted_only` an item without a count is in none.
+    With `counted_only` an item that is not in `item_counts` is in no list.
     """
 
     min_ratings: int
@@ -41,13 +41,13 @@ def item_facts(
     table = table.append_column("n_ratings", n_ratings)
     candidates = _candidates(table, rules)
     if rules.counted_only:
-        # who rated an item that a filter dropped is not known any more
+        # filters have dropped the ratings of an item without a count, and who rated it
         candidates = pc.and_(candidates, places.is_valid().combine_chunks())
     return table.append_column("candidate", candidates)
 
 
 def _titles(items: pa.Table, titles: pa.Table | None) -> pa.ChunkedArray:
-    """Return the names of items, null where none is known."""
+    """Return the titles of the items, null where unknown."""
     if titles is None:
         return pa.chunked_array([pa.nulls(len(items), pa.string())])
     places = pc.index_in(items.column("item_id"), titles.column("item_id"))
@@ -55,45 +55,45 @@ def _titles(items: pa.Table, titles: pa.Table | None) -> pa.ChunkedArray:
 
 
 def _candidates(table: pa.Table, rules: ListRules) -> pa.Array:
-    """Tell of every item whether it may be in a list."""
+    """Return whether each item may be in a list."""
     ids = table.column("item_id").combine_chunks()
     allowed = pc.greater_equal(table.column("n_ratings"), rules.min_ratings).combine_chunks()
     if rules.include is not None:
-        known = pc.is_in(ids, value_set=pa.array(rules.include, pa.string()))
-        if not pc.any(known).as_py():
-            named = _examples(rules.include) or "no id is given"
+        is_included = pc.is_in(ids, value_set=pa.array(rules.include, pa.string()))
+        if not pc.any(is_included).as_py():
+            named = _examples(rules.include) or "the list is empty"
             raise ConfigError(f"recommend.include: the run has none of these items: {named}")
-        _tell_unknown("include", rules.include, ids)
-        allowed = pc.and_(allowed, known)
+        _warn_unknown("include", rules.include, ids)
+        allowed = pc.and_(allowed, is_included)
     if rules.exclude is not None:
-        _tell_unknown("exclude", rules.exclude, ids)
+        _warn_unknown("exclude", rules.exclude, ids)
         unwanted = pc.is_in(ids, value_set=pa.array(rules.exclude, pa.string()))
         allowed = pc.and_(allowed, pc.invert(unwanted))
     return allowed
 
 
 def named_ids(inline: Sequence[str], text: str | None) -> list[str] | None:
-    """Return the ids that are named and those of a file's lines, each once; None if neither is."""
+    """Return the inline ids and those in the lines of `text`, each once; None if there are none."""
     if text is None:
         return list(inline) or None
     lines = (line.strip() for line in text.splitlines())
     return list(dict.fromkeys([*inline, *[line for line in lines if line]]))
 
 
-def _tell_unknown(key: str, named: Sequence[str], ids: pa.Array) -> None:
-    """Warn of ids that are no items: of a misspelt one, or of a file that is no list of ids."""
-    known = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
-    unknown = [name for name, there in zip(named, known, strict=True) if not there]
+def _warn_unknown(key: str, named: Sequence[str], ids: pa.Array) -> None:
+    """Warn about ids that are not items: misspelt ones, or a file that is not a list of ids."""
+    is_item = pc.is_in(pa.array(named, pa.string()), value_set=ids).to_pylist()
+    unknown = [name for name, exists in zip(named, is_item, strict=True) if not exists]
     if unknown:
         emit(
             "unknown_items",
-            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are no items of the run: "
+            f"recommend.{key}: {len(unknown):,} of {len(named):,} ids are not items of the run: "
             f"{_examples(unknown)}",
             stage="recommend", level="warning", key=key, unknown=len(unknown), named=len(named),
         )  # fmt: skip
 
 
 def _examples(names: Sequence[str]) -> str:
-    """Return the first of some ids as text."""
-    more = ", …" if len(names) > _EXAMPLES else ""
-    return ", ".join(map(repr, names[:_EXAMPLES])) + more
+    """Return the first few ids as text."""
+    ellipsis = ", …" if len(names) > _EXAMPLES else ""
+    return ", ".join(map(repr, names[:_EXAMPLES])) + ellipsis

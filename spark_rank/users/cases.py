@@ -1,4 +1,4 @@
-"""One user's explanation: own ratings beside the lists, and what moved the scores."""
+"""Explains one user: the rated items, the lists, and what contributes to the scores."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from spark_rank.users.stored_models import StoredModels
 
 Row = dict[str, Any]
 Vector = NDArray[np.float64]
-_BLOCK = 8192  # items whose features are held at once
+_BLOCK = 8192  # items whose features are in memory at once
 
 
 @dataclass(frozen=True)
 class Case:
-    """One user's rows of the tables, and the items' facts.
+    """One user's rows of the tables, and facts about the items.
 
     `batch` is the user as a worker of the stage `recommend` gets it, `record` the model row as it
-    was trained. Where there are models from all ratings, they are explained.
+    was trained. Models from all ratings are explained if the run has them.
     """
 
     batch: pa.RecordBatch
@@ -40,35 +40,37 @@ class Case:
     has_factors: bool
 
     def head(self) -> Row:
-        """Return who was learned from how much, and how."""
+        """Return the user, the learner, the status and the numbers of ratings."""
         names = ("user_id", "learner", "status", "reason", "n_train", "n_test", "kernel")
         return {**{name: self.record[name] for name in names},
                 "hyperparameters": self.record["hyperparameters"]}  # fmt: skip
 
     def explained(self, item_id: str | None, count: int) -> Row:
-        """Return what moved an item's score; without one what moves all, and ratings and lists."""
+        """Return what contributes to an item's score.
+
+        Without an item: what contributes to all scores, the user's ratings and the lists.
+        """
         if item_id is not None:
             return {**self.head(), "item": self.item(item_id, count)}
         return {**self.head(), **self.lists(), **self.influences_on_all(count)}
 
     def lists(self) -> Row:
-        """Return the user's own ratings in the order of their scores, and the new lists."""
-        own = [int(item) for item in self.block["items"]]
-        order = sorted(range(len(own)), key=lambda at: (-self._scored(own[at])["score"],
-                                                        self._id(own[at])))  # fmt: skip
-        rated = [{"position": place, **self._described(own[at])}
-                 for place, at in enumerate(order, start=1)]  # fmt: skip
-        found: dict[str, list[Row]] = {"top": [], "bottom": []}
-        made = lists_of(self.batch, self.job, self.features, self.catalogue)
-        for row in made.to_pylist():
-            found[row["list"]].append(
+        """Return the user's rated items by descending score, and the lists of unseen items."""
+        items = [int(item) for item in self.block["items"]]
+        items.sort(key=lambda item: (-self._scored(item)["score"], self._id(item)))
+        rated = [{"position": place, **self._described(item)}
+                 for place, item in enumerate(items, start=1)]  # fmt: skip
+        lists: dict[str, list[Row]] = {"top": [], "bottom": []}
+        rows = lists_of(self.batch, self.job, self.features, self.catalogue)
+        for row in rows.to_pylist():
+            lists[row["list"]].append(
                 {name: row[name] for name in ("position", "item_id", "title", "score",
                  "predicted_rank", "predicted_rating", "item_ratings", "source", "reason")}
             )  # fmt: skip
-        return {"own_ratings": rated, **found}
+        return {"own_ratings": rated, **lists}
 
     def item(self, item_id: str, count: int) -> Row:
-        """Return the parts of an item's score, and what in the model they come from."""
+        """Return the parts of an item's score, and the features and rated items behind them."""
         number = self.features.item_ids.index(item_id).as_py()
         return {
             **self._described(number),
@@ -79,7 +81,7 @@ class Case:
         }
 
     def influences_on_all(self, count: int) -> Row:
-        """Return the features and rated items that move the scores of all items most."""
+        """Return the features and rated items that change the scores of all items most."""
         return {
             "features": self._features(self.influences.feature_spreads(), count),
             "rated_items": self._rated(self.influences.rated_item_spreads(), count),
@@ -87,7 +89,7 @@ class Case:
 
     @cached_property
     def influences(self) -> Influences:
-        """Return the model beside what it was learned from."""
+        """Return the model with the training items that it was learned from."""
         trained = np.array(self.block["items"][: self.block["n_train"]], dtype=np.int64)
         expects = self.record["expected_norm"] is not None
         return Influences(
@@ -108,7 +110,7 @@ class Case:
 
     @cached_property
     def _scores(self) -> tuple[Vector, Vector, Vector]:
-        """Return score, rank and rating predicted of every item; NaN where there is none."""
+        """Return the score, predicted rank and predicted rating of every item; NaN if undefined."""
         items = np.arange(len(self.features.item_ids))
         parts = [self.influences.model.scores(self.features, items[start : start + _BLOCK])
                  for start in range(0, len(items), _BLOCK)]  # fmt: skip
@@ -147,9 +149,9 @@ class Case:
     def _rated(self, pulls: Pulls, count: int) -> list[Row]:
         rows = []
         for number, coefficient, pull in zip(*_columns(pulls.strongest(count)), strict=True):
-            about = self._described(int(number))
-            rows.append({"item_id": about["item_id"], "title": about["title"],
-                         "rating": about["rating"], "coefficient": float(coefficient),
+            item = self._described(int(number))
+            rows.append({"item_id": item["item_id"], "title": item["title"],
+                         "rating": item["rating"], "coefficient": float(coefficient),
                          "pull": float(pull)})  # fmt: skip
         return rows
 

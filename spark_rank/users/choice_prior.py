@@ -1,10 +1,10 @@
-"""What a sample of users tells about a grid before one user's own errors are looked at.
+"""Chooses a user's point of a grid from the errors of a sample of users and the user's own errors.
 
-A user's own errors (leave-pair-out, folds) have two faults: the item features have already seen the
-ratings that are left out, which favours points that fit closely, and a few dozen ratings are noise.
-So a user starts from the sample's errors on ratings that no feature has seen, and moves away from
-them only by how far his or her own errors differ from those of the sample's users: what all users
-share, optimism too, cancels.
+A user's own errors (leave-pair-out, folds) have two faults. They are optimistic: the item features
+have already seen the ratings that are left out, which favours points that fit closely. And they are
+noisy: there are only a few dozen ratings. So a user starts from the sample's errors on ratings that
+no feature has seen. These are corrected by the difference between the user's own errors and the own
+errors of the sample's users, in which the shared optimism cancels.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from spark_rank.records.models import PriorFacts
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-# how many ratings count as much as the sample; the sample's users decide which of these is best
+# how many ratings weigh as much as the sample; the best of these is chosen on the sample
 _TRUSTED_FROM = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-# a gain of fewer standard errors than this is no evidence
+# a gain counts only from this many standard errors on
 _EVIDENCE = 2.0
 
 
@@ -31,7 +31,8 @@ class ChoicePrior:
     """A sample's errors at every point of a grid, infinite where a point cannot be learned.
 
     `errors` are means over users on ratings that were held back, `own_errors` means of the users'
-    own errors; with `ratings` training ratings a user's difference from these counts half.
+    own errors. A user's difference from `own_errors` has weight n / (n + `ratings`), with n
+    training ratings.
     """
 
     errors: tuple[float, ...]
@@ -40,7 +41,7 @@ class ChoicePrior:
 
     @classmethod
     def from_facts(cls, facts: PriorFacts) -> ChoicePrior:
-        """Rebuild from what `to_facts` put into a manifest."""
+        """Return the prior that `to_facts` put into a manifest."""
         errors, own_errors = (
             tuple(math.inf if value is None else value for value in values)
             for values in (facts.errors, facts.own_errors)
@@ -48,55 +49,58 @@ class ChoicePrior:
         return cls(errors, own_errors, facts.ratings)
 
     def to_facts(self) -> PriorFacts:
-        """Return a form for the manifest, None for what is infinite."""
+        """Return the prior as facts for the manifest; an infinite error is None."""
         errors, own_errors = (
             tuple(value if math.isfinite(value) else None for value in values)
             for values in (self.errors, self.own_errors)
         )
         return PriorFacts(errors, own_errors, self.ratings)
 
-    def best(self, own: Vector | None, n_ratings: int) -> int:
-        """Return the best point for a user with these own errors; None: they cannot be told."""
+    def best(self, user_errors: Vector | None, n_ratings: int) -> int:
+        """Return the best point for a user with these own errors; None if they are undefined."""
         errors = np.array(self.errors)
-        if own is None:
+        if user_errors is None:
             return int(np.argmin(errors))
-        usual = np.array(self.own_errors)
-        known = np.isfinite(errors) & np.isfinite(usual) & np.isfinite(own)
-        if not known.any():
+        mean_own = np.array(self.own_errors)
+        defined = np.isfinite(errors) & np.isfinite(mean_own) & np.isfinite(user_errors)
+        if not defined.any():
             return int(np.argmin(errors))
         trust = n_ratings / (n_ratings + self.ratings)
-        moved = np.full(len(errors), np.inf)
-        moved[known] = errors[known] + trust * (own[known] - usual[known])
-        return int(np.argmin(moved))
+        corrected = np.full(len(errors), np.inf)
+        corrected[defined] = errors[defined] + trust * (user_errors[defined] - mean_own[defined])
+        return int(np.argmin(corrected))
 
 
 def measured_prior(
-    held_back: Matrix, own: list[Vector | None], n_ratings: NDArray[np.int64]
+    held_back: Matrix, user_errors: list[Vector | None], n_ratings: NDArray[np.int64]
 ) -> ChoicePrior | None:
-    """Return the prior under which users of the sample choose best; None if one point is as good.
+    """Return the prior with which the sample's users choose best; None if one point is as good.
 
     `held_back` has a row per user and a column per point: errors on ratings that were held back.
-    Choices by the users' own errors are compared there with the best point for all, pair by pair.
+    They compare each user's choice with the point that is best for all users.
     """
     errors = tuple(mean_and_error(column)[0] for column in held_back.T)
-    told = [one for one in own if one is not None]
-    if not told or not math.isfinite(min(errors)):
+    defined = [errors_of_user for errors_of_user in user_errors if errors_of_user is not None]
+    if not defined or not math.isfinite(min(errors)):
         return None
-    own_errors = tuple(mean_and_error(column)[0] for column in np.array(told).T)
+    own_errors = tuple(mean_and_error(column)[0] for column in np.array(defined).T)
     users = np.arange(len(held_back))
     for_all = held_back[:, int(np.argmin(errors))]
-    best, most = None, 0.0
+    best, best_gain = None, 0.0
     for ratings in _TRUSTED_FROM:
         prior = ChoicePrior(errors, own_errors, ratings)
-        chosen = [prior.best(one, int(n)) for one, n in zip(own, n_ratings, strict=True)]
+        chosen = [
+            prior.best(errors_of_user, int(n))
+            for errors_of_user, n in zip(user_errors, n_ratings, strict=True)
+        ]
         gain, noise = mean_and_error(for_all - held_back[users, chosen])
-        if gain > most and gain > _EVIDENCE * noise:
-            best, most = prior, gain
+        if gain > best_gain and gain > _EVIDENCE * noise:
+            best, best_gain = prior, gain
     return best
 
 
 def mean_and_error(values: Vector) -> tuple[float, float]:
-    """Return the mean and its standard error, the same in whatever order the values come.
+    """Return the mean and its standard error; the order of the values does not matter.
 
     A mean over no value, or over one that is not finite, is infinite; so is the error of a mean
     over one value.

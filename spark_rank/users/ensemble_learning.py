@@ -1,8 +1,8 @@
-"""Every user's ensembles: what a Spark worker does with user blocks, and with parts of ensembles.
+"""Learns every user's ensembles: from whole user blocks, or group by group of the members.
 
-With one group, a task learns all members of its users (`ensemble_batches`). With several, tasks
-learn a group each (`part_batches`), and others add up what these leave (`combine_batches`): the
-rows are the same to the last bit.
+With one group, a task learns all members of its users (`ensemble_batches`). With several, a task
+learns one group (`part_batches`), and another task adds up the parts (`combine_batches`). The rows
+are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from spark_rank.users.problems import Problem, problems
 from spark_rank.users.specs import LearnerSpec, Params
 
 ENSEMBLE_SCHEMA = arrow_schema(ENSEMBLE_MODELS.columns)
-# the first group's row carries the user's block for those who add up
+# the part of the first group carries the user's block, which `combine_batches` needs
 BLOCK = (
     Column("user", "int", "dense user number"),
     Column("user_id", "string", "id as in the input"),
@@ -83,12 +83,12 @@ def part_batches(
     groups: int,
     open_features: OpenFeatures = open_distributed,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn user blocks into parts: one group of the members of every user and ensemble."""
+    """Turn user blocks into parts: one group of members of every user and ensemble."""
     features = open_features(job.files)
     for batch in batches:
         rows = []
-        found = problems(batch, features, job.panel)
-        for problem, block in zip(found, batch.to_pylist(), strict=True):
+        users_problems = problems(batch, features, job.panel)
+        for problem, block in zip(users_problems, batch.to_pylist(), strict=True):
             for spec in ensembles_of(job.specs):
                 split = split_members(spec.params["n_members"], groups)
                 if group < len(split):
@@ -131,7 +131,7 @@ def all_members(spec: EnsembleSpec, problem: Problem, job: LearnJob) -> MemberPa
 def some_members(
     spec: EnsembleSpec, problem: Problem, job: LearnJob, first: int, last: int
 ) -> MemberPart:
-    """Learn members first..last−1 of one user's ensemble."""
+    """Learn the members first to last − 1 of one user's ensemble."""
     prior = prior_of(problem, spec)
     sample = prior.sample(problem)
     ensemble, ranks = _begin(spec, problem, sample, job.limits)
@@ -144,16 +144,18 @@ def some_members(
 def ensemble_row(
     problem: Problem, spec: EnsembleSpec, job: LearnJob, item_ids: pa.StringArray, members: Part
 ) -> Row:
-    """Return a row of `ensemble_models`; what goes wrong with one user stays in that row."""
-    own: Row = {}
+    """Return a row of `ensemble_models`; an error of one user is recorded in the row."""
+    columns: Row = {}
 
-    def fit(asked: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Ranker:
+    def fit(
+        _learner_spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits
+    ) -> Ranker:
         part = members(spec, problem, job)
         ensemble, ranks = _begin(spec, problem, sample, limits)
         X = with_offset(sample.X, sample.offset)
         predicted, _ = part.sums.round_ranks(ensemble.combine, X)
         losses = np.abs(predicted - ranks)
-        own.update(
+        columns.update(
             n_members=ensemble.n_members,
             online_loss=int(losses.sum()) / len(losses),
             curve=curve_of(losses),
@@ -161,15 +163,15 @@ def ensemble_row(
         )
         if ensemble.combine == "bpm" and spec.keep_members:
             rules = split_rules(part, ensemble.n_ranks)
-            own["members"] = member_rules(*rules, prior_of(problem, spec))
+            columns["members"] = member_rules(*rules, prior_of(problem, spec))
         return Ranker(combined(ensemble, part))
 
     row = learn_user(problem, spec, job, item_ids, fit)
-    return row | own if row["status"] != "failed" else row
+    return row | columns if row["status"] != "failed" else row
 
 
 def member_columns(part: MemberPart) -> Row:
-    """Return what the members did on the way, and how much they differ at the end."""
+    """Return the members' counts while learning, and how much they differ at the end."""
     return {
         "member_presented": part.presented,
         "member_correct": part.correct,
@@ -180,7 +182,7 @@ def member_columns(part: MemberPart) -> Row:
 
 
 def combined(ensemble: OAP, part: MemberPart) -> OAP:
-    """Return `ensemble` as it scores after all its members learned: `part` is their sum."""
+    """Return the fitted ensemble; `part` is the sum of all its members."""
     coef, thresholds = part.sums.mean_rule()
     member_coef, member_thresholds = split_rules(part, ensemble.n_ranks)
     learned = {
@@ -190,13 +192,13 @@ def combined(ensemble: OAP, part: MemberPart) -> OAP:
         "member_thresholds_": member_thresholds,
         "member_correct_": part.correct,
         "n_rounds_": part.sums.first_round + part.sums.n_rounds,
-        "total_loss_": None,  # of the curve; scoring does not ask for it
+        "total_loss_": None,  # only the curve needs it
     }
     return OAP.from_params({**ensemble.get_params(), **learned})
 
 
 def split_rules(part: MemberPart, n_ranks: int) -> tuple[Any, Any]:
-    """Return coefficients and thresholds of the members."""
+    """Return the coefficients and the thresholds of the members."""
     width = part.rules.shape[1] - (n_ranks - 1)
     rules = np.ascontiguousarray(part.rules[:, : max(width, 0)])
     return rules, np.ascontiguousarray(part.rules[:, max(width, 0) :])
@@ -212,18 +214,18 @@ def _begin(
 
 
 def _part_row(problem: Problem, spec: EnsembleSpec, job: LearnJob, first: int, last: int) -> Row:
-    """Return a group's part; where it cannot be learned, a row without: the sum will say why."""
+    """Return the part of a group as a row; without values if it cannot be learned."""
     row: Row = {"problem": problem.user_id, "learner": spec.label, "first_member": first}
     if obstacle_to_learning(problem, job.min_ratings) is not None:
         return row
     try:
         return as_row(problem.user_id, spec.label, some_members(spec, problem, job, first, last))
-    except Exception:  # noqa: BLE001 - whoever adds up meets it again, and tells
+    except Exception:  # noqa: BLE001 - `combine_batches` learns again and records the error
         return row
 
 
 def _sum_of(rows: Sequence[Row]) -> Part:
-    """Return what adds the parts up; if one could not be learned, all are, and the error is met."""
+    """Return a function that adds the parts up, or learns all members again if one part failed."""
 
     def members(spec: EnsembleSpec, problem: Problem, job: LearnJob) -> MemberPart:
         if any(row["n_rounds"] is None for row in rows) or job.limits.scale is None:

@@ -1,4 +1,4 @@
-"""What one task does with a bucket in `evaluate`: held-out scores, and how good they are."""
+"""Scores the held-out ratings of a bucket and measures the scores: the work of one task."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from spark_rank.users.measuring import MEASURED, METRIC_SCHEMA, Measures, Predic
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.stored_models import SCORING_COLUMNS
 
-# what is read of the models
+# the columns of the models that are read
 MODEL_COLUMNS = (*MEASURED, *SCORING_COLUMNS, "bucket")
 CURVE = "curve"
-# metric rows, and beside them the user's ROC curve on the grid
+# metric rows with the user's ROC curve on the grid
 MEASURED_SCHEMA = METRIC_SCHEMA.append(pa.field(CURVE, pa.list_(pa.float32())))
 PREDICTION_SCHEMA = arrow_schema(PREDICTIONS.columns)
 
@@ -31,7 +31,7 @@ OpenFeatures = Callable[[FeatureFiles], ItemFeatures]
 
 @dataclass(frozen=True)
 class EvaluateJob:
-    """What a task needs to know: the feature files, and what the metrics depend on."""
+    """The settings of a task: the feature files, and the settings of the metrics."""
 
     files: FeatureFiles
     measures: Measures
@@ -39,7 +39,7 @@ class EvaluateJob:
 
 @dataclass(frozen=True)
 class PredictJob:
-    """What a task needs to know: the feature files, and the scale of ranks."""
+    """The settings of a task: the feature files and the scale of ranks."""
 
     files: FeatureFiles
     scale: RankScale | None
@@ -51,11 +51,11 @@ def evaluate_bucket(
     job: EvaluateJob,
     open_features: OpenFeatures = open_distributed,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield metric rows with curves: users in the order of their numbers, learner by learner."""
+    """Yield metric rows with curves, learner by learner, users in the order of their numbers."""
     features = open_features(job.files)
     for rows, users in _models_and_users(blocks, models):
-        found = predictions(rows, users, features, job.measures.scale)
-        yield with_curves(*measured(rows, found, job.measures))
+        predicted = predictions(rows, users, features, job.measures.scale)
+        yield with_curves(*measured(rows, predicted, job.measures))
 
 
 def predict_bucket(
@@ -67,30 +67,30 @@ def predict_bucket(
     """Yield a row per model and held-out item."""
     features = open_features(job.files)
     for rows, users in _models_and_users(blocks, models):
-        found = predictions(rows, users, features, job.scale)
-        yield _prediction_rows(rows, users, found, features.item_ids, job.scale)
+        predicted = predictions(rows, users, features, job.scale)
+        yield _prediction_rows(rows, users, predicted, features.item_ids, job.scale)
 
 
 def _models_and_users(
     blocks: pa.Table, models: pa.Table
 ) -> Iterator[tuple[pa.RecordBatch, HeldOut]]:
-    """Yield models of one learner, and what is held out of their users in the same order."""
+    """Yield the models of one learner with the held-out ratings of the same users."""
     by_learner = [
         models.filter(pc.equal(models.column("learner"), label)).combine_chunks()
         for label in sorted(pc.unique(models.column("learner")).to_pylist())
     ]
     for batch in in_order(blocks):
-        own = held_out(batch)
+        users = held_out(batch)
         for table in by_learner:
-            places = pc.index_in(own.users, table.column("user_id"))
-            there = np.flatnonzero(places.is_valid())
-            if len(there):
+            places = pc.index_in(users.users, table.column("user_id"))
+            with_model = np.flatnonzero(places.is_valid())
+            if len(with_model):
                 rows = table.take(places.drop_null()).combine_chunks().to_batches()[0]
-                yield rows, own.of(there)
+                yield rows, users.of(with_model)
 
 
 def with_curves(rows: pa.RecordBatch, curves: NDArray[np.float32]) -> pa.RecordBatch:
-    """Put the curves beside the metric rows; a user without one has null."""
+    """Add the column of curves to the metric rows; a user without a curve has null."""
     width = curves.shape[1]
     missing = pa.array(np.isnan(curves[:, 0]))
     ends = pa.array(np.arange(0, (len(rows) + 1) * width, width, dtype=np.int32))
@@ -101,21 +101,21 @@ def with_curves(rows: pa.RecordBatch, curves: NDArray[np.float32]) -> pa.RecordB
 def _prediction_rows(
     models: pa.RecordBatch,
     users: HeldOut,
-    found: Predictions,
+    predicted: Predictions,
     item_ids: pa.StringArray,
     scale: RankScale | None,
 ) -> pa.RecordBatch:
     sizes = np.diff(users.ends)
-    own = np.repeat(np.arange(len(models)), sizes)
-    scored = np.repeat(np.asarray(found.scores.is_valid()), sizes)
-    ranked = np.repeat(np.asarray(found.ranks.is_valid()), sizes)
-    scores, ranks = np.full((2, len(own)), np.nan)
-    scores[scored], ranks[ranked] = ragged(found.scores)[0], ragged(found.ranks)[0]
+    model_of_row = np.repeat(np.arange(len(models)), sizes)
+    scored = np.repeat(np.asarray(predicted.scores.is_valid()), sizes)
+    ranked = np.repeat(np.asarray(predicted.ranks.is_valid()), sizes)
+    scores, ranks = np.full((2, len(model_of_row)), np.nan)
+    scores[scored], ranks[ranked] = ragged(predicted.scores)[0], ragged(predicted.ranks)[0]
     on_scale = models.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
-    ratings = np.where(on_scale.astype(bool)[own], scores, np.nan)
+    ratings = np.where(on_scale.astype(bool)[model_of_row], scores, np.nan)
     if scale is not None and ranked.any():
         ratings[ranked] = scale.ratings(ranks[ranked].astype(np.int64))
-    by_model = pa.array(own)
+    by_model = pa.array(model_of_row)
     columns = {
         "user_id": models.column("user_id").take(by_model),
         "learner": models.column("learner").take(by_model),

@@ -1,4 +1,4 @@
-"""What moved one user's scores: parts of a score, features, and the user's own rated items."""
+"""What contributes to one user's scores: the parts of a score, features, and rated items."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from spark_rank.users.stored_models import StoredModel, item_rows, row_products
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-CONSTANT, OFFSET, EXPECTED = "constant", "item offset", "expected of whoever rated these items"
+CONSTANT, OFFSET, EXPECTED = "constant", "item offset", "prior of users who rated these items"
 LEARNED_WEIGHTS, LEARNED_ITEMS, LEARNED_RANKERS = (
     "learned: features", "learned: rated items", "learned: base rankers"
 )  # fmt: skip
-_SUPPORTS = 256  # rated items whose kernel values with all items are held at once
+_SUPPORTS = 256  # rated items whose kernel values with all items are in memory at once
 
 
 @dataclass(frozen=True)
 class Pulls:
-    """How much each of some things adds to a score, or moves all scores."""
+    """How much each feature or rated item adds to a score, or changes all scores."""
 
     numbers: IntArray
     coefficients: Vector
     amounts: Vector
 
     def strongest(self, count: int) -> Pulls:
-        """Return the `count` of greatest absolute amount, those of equal amount as they came."""
+        """Return the `count` with the greatest absolute amounts; ties keep their order."""
         order = np.argsort(-np.abs(self.amounts), kind="stable")[:count]
         return Pulls(self.numbers[order], self.coefficients[order], self.amounts[order])
 
 
 @dataclass(frozen=True)
 class Influences:
-    """A user's model beside what it was learned from: the user's training items.
+    """A user's model and its training items.
 
-    `expected` are the weights that were expected of the user before learning; None without.
+    `expected` are the prior's weights for the user; None without.
     """
 
     model: StoredModel
@@ -51,7 +51,7 @@ class Influences:
     was_learned: bool
 
     def parts(self, item: int) -> dict[str, float]:
-        """Return what a score is the sum of; empty where it is no sum but a rank."""
+        """Return the terms of a score by name; empty if the score is a rank and not a sum."""
         model = self.model
         if any(part is not None for part in (model.prototypes, model.votes, model.member_votes)):
             return {}
@@ -71,21 +71,21 @@ class Influences:
         return parts
 
     def feature_pulls(self, item: int) -> Pulls:
-        """Return ``w_f x_f`` for every feature; of base rankers the sum of those on it.
+        """Return ``w_f x_f`` for every feature, plus the base rankers on the feature.
 
-        Of a multiclass perceptron w is the best prototype, of a voting ensemble the members' mean.
+        A multiclass perceptron's w is its best prototype, a voting ensemble's the members' mean.
         """
         x = item_rows(self.features, self.model, np.array([item]))[0]
         weights = self._feature_weights(item)
         amounts = weights * x
         rankers = self.model.base_rankers
         if rankers is not None:
-            given = np.array([float(part[0]) for part in rankers.parts(x[None, :])])
-            amounts = amounts + np.bincount(rankers.features, given, len(x))
+            ranker_amounts = np.array([float(part[0]) for part in rankers.parts(x[None, :])])
+            amounts = amounts + np.bincount(rankers.features, ranker_amounts, len(x))
         return Pulls(np.arange(len(x)), weights, amounts)
 
     def rated_items(self, item: int) -> Pulls:
-        """Return ``α_j K(x_j, x)`` for every training item; none if there is no such sum."""
+        """Return ``α_j K(x_j, x)`` for every training item; empty if the score is no such sum."""
         numbers, dual, kernel = self._dual
         x = item_rows(self.features, self.model, np.array([item]))
         similar = kernel(x, item_rows(self.features, self.model, numbers))[0] if len(dual) else dual
@@ -94,7 +94,7 @@ class Influences:
     def feature_spreads(self) -> Pulls:
         """Return, for every feature, the standard deviation of its pull over all items.
 
-        Its sign is that of the weight. What a pull is on average changes no order.
+        Its sign is that of the weight. The mean of a pull is left out: it changes no order.
         """
         weights = self._feature_weights(None)
         rankers = self.model.base_rankers
@@ -129,7 +129,7 @@ class Influences:
 
     @cached_property
     def _expected_part(self) -> Vector:
-        """Return the weights that stem from what was expected: all, if others were not learned."""
+        """Return the part of the weights that is the prior's: all, if none were learned."""
         assert self.expected is not None
         if self._learned_weights is None and self.model.weights is not None:
             return self.model.weights
@@ -137,7 +137,7 @@ class Influences:
 
     @cached_property
     def _learned_weights(self) -> Vector | None:
-        """Return the weights without what was expected; None if other things were learned."""
+        """Return the weights without the prior's; None if the model did not learn weights."""
         model = self.model
         others = model.dual is not None or model.base_rankers is not None
         if model.weights is None or others or not self.was_learned:
@@ -150,9 +150,9 @@ class Influences:
     def _dual(self) -> tuple[IntArray, Vector, Kernel]:
         """Return training items, their coefficients and the kernel.
 
-        A linear model's learned w is a sum ``Σ α_j x_j`` over the training items, of which the
-        shortest α is taken: whatever α the learner found, this is the part of it that matters. A
-        voting model's dual counts by the share of votes of the rules that it is part of.
+        A linear model's learned w is a sum ``Σ α_j x_j`` over the training items; of all such α
+        the one of least norm is taken. In a voting model each α_j is multiplied by the share of
+        the votes of the rules that it is part of.
         """
         model = self.model
         if model.dual is not None:
@@ -169,7 +169,10 @@ class Influences:
         return self.trained, dual, Kernel("linear")
 
     def _feature_weights(self, item: int | None) -> Vector:
-        """Return the weights on features, of prototypes the best for an item (or their spread)."""
+        """Return the weights of the features.
+
+        Of prototypes, it is the best one for the item; without an item, their range.
+        """
         model = self.model
         width = item_rows(self.features, model, np.empty(0, dtype=np.int64)).shape[1]
         if model.prototypes is not None:
@@ -189,7 +192,7 @@ class Influences:
 
 
 def _by_item(numbers: IntArray, coefficients: Vector, amounts: Vector) -> Pulls:
-    """Add up what stems from one item, for an item may be there more than once."""
+    """Add up the entries of each item: an item may have several."""
     items, places = np.unique(numbers, return_inverse=True)
     summed = [
         np.bincount(places, values, len(items)).astype(np.float64)

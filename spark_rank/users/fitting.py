@@ -1,4 +1,4 @@
-"""Fits one learner to one user's ratings, whatever it learns from: ratings, ranks, landmarks."""
+"""Fits one learner to one user: on ratings, on ranks, or on landmarks of a kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sample:
-    """A user's training part: features, ratings, what was known before, and weights if given."""
+    """A user's training part: features, ratings, the prior scores, and weights if any."""
 
     X: Matrix
     ratings: Vector
@@ -40,7 +40,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Limits:
-    """What fitting depends on besides the user's data and hyper-parameters."""
+    """The settings of fitting that are the same for all users and learners."""
 
     scale: RankScale | None
     max_kernel_ratings: int
@@ -49,20 +49,20 @@ class Limits:
 
 
 class Fitted(Protocol):
-    """A learner after learning: scores for rows of X, given what was known before."""
+    """A fitted learner: returns scores for rows of X and their prior scores (`offset`)."""
 
     @property
     def learner(self) -> Learner:
-        """Return what has learned."""
+        """Return the learner."""
 
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
         """Return a score for every row."""
 
     def training_scores(self, sample: Sample) -> Vector:
-        """Return the scores of the examples that were learned from."""
+        """Return the scores of the training examples."""
 
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks | None:
-        """Return a rank for every row; None if the learner has none."""
+        """Return a rank for every row; None if the learner predicts no ranks."""
 
     def to_row(self) -> Row:
         """Return the learner's own columns."""
@@ -79,7 +79,7 @@ class Scorer:
         return _finite(self.learner.decision_function(X, offset=offset))
 
     def training_scores(self, sample: Sample) -> Vector:
-        """Return the scores of the examples; of MPRank they follow from the solution."""
+        """Return the scores of the training examples; MPRank has them from its solution."""
         residuals = self.learner.training_residuals()
         if residuals is None:
             return self.scores(sample.X, sample.offset)
@@ -96,20 +96,20 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Ranker:
-    """A learner of ranks; the offset, if there is one, is a feature more."""
+    """A learner of ranks; the offset, if any, is one more feature."""
 
     learner: Any
 
     def scores(self, X: Matrix, offset: Vector | None) -> Vector:
-        """Return the learner's scores, comparable with its thresholds only."""
+        """Return the learner's scores, which are only comparable with its thresholds."""
         return _finite(self.learner.decision_function(with_offset(X, offset)))
 
     def training_scores(self, sample: Sample) -> Vector:
-        """Return the scores of the examples."""
+        """Return the scores of the training examples."""
         return self.scores(sample.X, sample.offset)
 
     def ranks(self, X: Matrix, offset: Vector | None) -> Ranks:
-        """Return the ranks predicted."""
+        """Return the predicted ranks."""
         predicted: Ranks = self.learner.predict(with_offset(X, offset))
         return predicted
 
@@ -145,7 +145,7 @@ class LandmarkScorer:
         return _finite(self.learner.decision_function(features, offset=offset))
 
     def training_scores(self, sample: Sample) -> Vector:
-        """Return the scores of the examples."""
+        """Return the scores of the training examples."""
         return self.scores(sample.X, sample.offset)
 
     def to_row(self) -> Row:
@@ -166,33 +166,33 @@ class LandmarkScorer:
 def fit(spec: LearnerSpec, params: Params | None, sample: Sample, limits: Limits) -> Fitted:
     """Return `spec`'s learner, fitted with `params`.
 
-    With more than `max_kernel_ratings` ratings and another kernel than the linear one, a kernel
-    machine learns on landmarks, for it takes O(m³) time otherwise, and a kernel perceptron from
-    the first so many ratings, for it takes O(m²).
+    With a kernel that is not linear and more than `max_kernel_ratings` ratings, a kernel machine
+    learns on landmarks, since the exact solution takes O(m³) time, and a kernel perceptron learns
+    from the first `max_kernel_ratings` ratings, since all would take O(m²).
     """
-    scale, most = limits.scale, limits.max_kernel_ratings
+    scale, max_ratings = limits.scale, limits.max_kernel_ratings
     learner: Any = spec.make(scale, params)
     if sample.weights is not None and not learner.takes_weights:
         raise LearnerError(f"{spec.learner} takes no weights")
-    too_many = is_cut_short(learner, len(sample.ratings), most)
+    too_many = is_cut_short(learner, len(sample.ratings), max_ratings)
     if learner.of_ranks:
         if scale is None:
             raise LearnerError("a learner of ranks needs a rating scale with levels")
-        used = sample.part(slice(0, most)) if too_many else sample
+        used = sample.part(slice(0, max_ratings)) if too_many else sample
         return Ranker(learner.fit(with_offset(used.X, used.offset), scale.ranks(used.ratings)))
     if too_many:
-        return _fit_on_landmarks(learner, sample, min(limits.landmarks, most))
+        return _fit_on_landmarks(learner, sample, min(limits.landmarks, max_ratings))
     return Scorer(_fitted(learner, sample.X, sample))
 
 
 def _fitted(learner: Any, X: Matrix, sample: Sample) -> Any:
-    """Return the learner of scores after learning; one without weights need not know of them."""
+    """Fit a learner of scores; weights are only passed on if there are any."""
     weights = {} if sample.weights is None else {"sample_weight": sample.weights}
     return learner.fit(X, sample.ratings, offset=sample.offset, **weights)
 
 
 def is_cut_short(learner: Learner, n_ratings: int, max_kernel_ratings: int) -> bool:
-    """Tell whether so many ratings are too many for this learner to use exactly."""
+    """Return whether this learner cannot use all of `n_ratings` exactly."""
     return getattr(learner, "kernel", "linear") != "linear" and n_ratings > max_kernel_ratings
 
 
@@ -210,7 +210,7 @@ def _fit_on_landmarks(learner: KernelMachine, sample: Sample, n_landmarks: int) 
 
 
 def with_offset(X: Matrix, offset: Vector | None) -> Matrix:
-    """Return the features with the offset, if there is one, as a feature more."""
+    """Return the features with the offset, if any, as the last column."""
     return X if offset is None else np.column_stack([X, offset])
 
 

@@ -1,4 +1,4 @@
-"""Generalisation bounds of every user's model, beside the costs that they bound."""
+"""Computes generalisation bounds of every user's model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from numpy.typing import NDArray
 from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.metrics import margin_bounds, stability_bounds
 
-# bound -> the columns of `metrics` with the cost that it adds to, itself, and what it bounds
+# bound -> columns of `metrics`: the training cost that it starts from, the bound, what it bounds
 BOUNDS_OF = {
     "stability": ("train_msd", "stability_bound", "msd"),
     "margin": ("train_margin_loss", "margin_bound", "misranking"),
 }
 
 
-# models that agree in these differ in numbers alone
+# models with the same values here share the formula of their bound
 _KIND = ("learner", "kernel", "gamma", "hyperparameters")
 
 
 @dataclass(frozen=True)
 class BoundFacts:
-    """What holds for all users: the learner behind each label, the sizes of things, levels.
+    """The facts that are the same for all users: stable learners, ranges, margin, confidence.
 
     `squared_radius` is at least the largest ‖x‖² of all items, `rating_range` the largest rating
-    minus the smallest, `offset_range` likewise of the item offsets.
+    minus the smallest, `offset_range` the same of the item offsets. `stable` holds the
+    labels of learners with a stability bound, which holds with probability 1 − `delta`.
     """
 
     stable: frozenset[str]
@@ -44,29 +45,29 @@ class BoundFacts:
 
 
 def bound_columns(batch: pa.RecordBatch, facts: BoundFacts) -> dict[str, NDArray[np.float64]]:
-    """Return both bounds for a batch of models; NaN where a model has none."""
-    found = {name: np.full(batch.num_rows, np.nan) for name in ("stability_bound", "margin_bound")}
+    """Return both bounds of a batch of models; NaN where a model has none."""
+    bounds = {name: np.full(batch.num_rows, np.nan) for name in ("stability_bound", "margin_bound")}
     learned = pc.equal(batch.column("status"), "learned")
     bounded = pc.and_(learned, pc.is_valid(batch.column("norm"))).to_numpy(zero_copy_only=False)
     rows = np.flatnonzero(bounded)
     models = batch.take(pa.array(rows))
-    for alike in _alike(models):
-        own = models.take(pa.array(alike))
-        kind = {name: own.column(name)[0].as_py() for name in _KIND}
+    for group in _groups_of_kind(models):
+        group_models = models.take(pa.array(group))
+        kind = {name: group_models.column(name)[0].as_py() for name in _KIND}
         kappa_squared = _kernel_bound(
             kind["kernel"], kind["gamma"], kind["hyperparameters"], facts.squared_radius
         )
-        found["margin_bound"][rows[alike]] = _margin(own, kappa_squared, facts)
+        bounds["margin_bound"][rows[group]] = _margin(group_models, kappa_squared, facts)
         if kind["learner"] in facts.stable:
             parameters = _parameters(kind["hyperparameters"])
-            found["stability_bound"][rows[alike]] = _stability(
-                own, parameters, kappa_squared, facts
+            bounds["stability_bound"][rows[group]] = _stability(
+                group_models, parameters, kappa_squared, facts
             )
-    return found
+    return bounds
 
 
-def _alike(models: pa.RecordBatch) -> list[NDArray[np.int64]]:
-    """Return the rows of every kind of model there is."""
+def _groups_of_kind(models: pa.RecordBatch) -> list[NDArray[np.int64]]:
+    """Return groups of rows whose models are of one kind."""
     codes = np.zeros(models.num_rows, dtype=np.int64)
     for name in _KIND:
         encoded = models.column(name).dictionary_encode("encode")
@@ -81,26 +82,26 @@ def _stability(
 ) -> NDArray[np.float64]:
     """Bound the MSD of MPRank (eq. 66).
 
-    M is what the objective guarantees before any data are seen: ‖w‖² ≤ C·R̂(0) ≤ C·B², so that a
-    score is at most κ√C·B away from the middle of targets that span B.
+    M is what the objective guarantees for any data: ‖w‖² ≤ C·R̂(0) ≤ C·B², so that a score is at
+    most κ√C·B away from the middle of targets whose range is B.
     """
     m = _numbers(models, "n_train")
     # C of the objective ‖w‖² + C·R̂, whose ridge is m/(2C)
     C = m / (2.0 * ridge_of(parameters["C"], parameters["ridge"], parameters["growth"], m))
-    # what is expected of the user adds at most its norm times ‖x‖, on both sides
+    # the prior adds at most its norm times ‖x‖, in both directions
     expected = np.nan_to_num(_numbers(models, "expected_norm"))
     shifted = facts.offset_range + 2.0 * np.sqrt(facts.squared_radius) * expected
     offset = np.nan_to_num(_numbers(models, "offset_weight")) != 0.0
     spread = facts.rating_range + np.where(offset, shifted, 0.0)
     M = spread * (1.0 + np.sqrt(kappa_squared * C))
     costs = _numbers(models, "train_msd")
-    # with an absurd C the bound is beyond all numbers
+    # with a huge C the bound overflows
     with np.errstate(over="ignore"):
-        there = np.isfinite(M**4 * C * kappa_squared) & ~np.isnan(costs)
+        defined = np.isfinite(M**4 * C * kappa_squared) & ~np.isnan(costs)
     bounds = np.full(len(m), np.nan)
-    bounds[there] = stability_bounds(
-        costs[there], m=m[there], C=C[there], kappa_squared=kappa_squared,
-        M=M[there], delta=facts.delta, power=2,
+    bounds[defined] = stability_bounds(
+        costs[defined], m=m[defined], C=C[defined], kappa_squared=kappa_squared,
+        M=M[defined], delta=facts.delta, power=2,
     )  # fmt: skip
     return bounds
 
@@ -108,25 +109,25 @@ def _stability(
 def _margin(models: pa.RecordBatch, kappa_squared: float, facts: BoundFacts) -> NDArray[np.float64]:
     """Bound the misranking by the margin loss, with half as many independent pairs as items.
 
-    Λ is the norm that the model has; a bound that were to hold for every norm at once would add
-    a term of order √(log log Λ / m).
+    Λ is the norm of the model. A bound for all norms at once would add a term of order
+    √(log log Λ / m).
     """
     losses = _numbers(models, "train_margin_loss")
-    there = ~np.isnan(losses)
+    defined = ~np.isnan(losses)
     bounds = np.full(len(losses), np.nan)
-    bounds[there] = margin_bounds(
-        losses[there],
-        m=np.maximum(_numbers(models, "n_train")[there] // 2, 1),
+    bounds[defined] = margin_bounds(
+        losses[defined],
+        m=np.maximum(_numbers(models, "n_train")[defined] // 2, 1),
         rho=facts.margin,
         radius=float(np.sqrt(kappa_squared)),
-        norm_bound=_numbers(models, "norm")[there],
+        norm_bound=_numbers(models, "norm")[defined],
         delta=facts.delta,
     )
     return bounds
 
 
 def _numbers(models: pa.RecordBatch, name: str) -> NDArray[np.float64]:
-    """Return a column, NaN where it is null."""
+    """Return a column of numbers; null becomes NaN."""
     values = models.column(name).cast(pa.float64())
     return np.asarray(values.to_numpy(zero_copy_only=False))
 
@@ -134,7 +135,7 @@ def _numbers(models: pa.RecordBatch, name: str) -> NDArray[np.float64]:
 def _kernel_bound(
     kernel: str, gamma: float | None, hyperparameters: str, squared_radius: float
 ) -> float:
-    """Return κ², at least K(x, x) for every item."""
+    """Return κ², an upper bound of K(x, x) over the items."""
     parameters = _parameters(hyperparameters)
     if kernel == "poly":
         inner = (1.0 if gamma is None else gamma) * squared_radius + parameters["coef0"]

@@ -1,4 +1,4 @@
-"""Tells where the chosen point lies at the edge of its grid: a better one may lie outside."""
+"""Reports chosen hyper-parameters at the edge of a grid: a better value may lie outside."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from spark_rank.users.specs import LearnerSpec
 
 
 def edges(spec: LearnerSpec, chosen: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for every number that is the least or the greatest of its grid.
+    """Return a sentence for every chosen number that is the smallest or largest of its grid.
 
-    A grid that already ends where the parameter's range does cannot be widened there.
+    Edges where the range of the parameter itself ends are left out: the grid cannot grow there.
     """
-    found = []
+    sentences = []
     for name, values in spec.grid.items():
         numbers = [value for value in values if _is_number(value)]
         if len(set(numbers)) < 2 or len(numbers) < len(values):
             continue
         value, low, high = chosen[name], *_range(spec, name)
-        end = None
+        edge = None
         if value == min(numbers) and value != low:
-            end = "smallest", "smaller"
+            edge = "smallest", "smaller"
         elif value == max(numbers) and value != high:
-            end = "largest", "larger"
-        if end is not None:
-            found.append(
-                f"{spec.label}: the chosen {name} {value} is the {end[0]} of its grid, a better "
-                f"value may lie beyond it: add {end[1]} values to the learner's grid.{name}"
+            edge = "largest", "larger"
+        if edge is not None:
+            sentences.append(
+                f"{spec.label}: the chosen {name} {value} is the {edge[0]} of its grid, a better "
+                f"value may lie beyond it: add {edge[1]} values to the learner's grid.{name}"
             )
-    return found
+    return sentences
 
 
 def _is_number(value: Any) -> bool:
@@ -38,7 +38,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _range(spec: LearnerSpec, name: str) -> tuple[float | None, float | None]:
-    """Return the least and the greatest value that the parameter may take; None without one."""
+    """Return the smallest and largest value that the parameter allows; None without a limit."""
     parameter = spec.kind.parameters[name]
     if isinstance(parameter, Real):
         return parameter.at_least, parameter.at_most

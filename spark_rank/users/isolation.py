@@ -1,13 +1,14 @@
-"""Learns users in child processes, so that one who ends the interpreter harms nobody else.
+"""Learns users in child processes, so that a user who crashes the interpreter harms nobody else.
 
-A segmentation fault, an exit from native code or the kernel's out-of-memory killer ends a process,
-and no `except` sees it. Here a worker forks a child for a batch of users, and the child hands the
-rows of some users at a time back through a pipe. If the child dies, whoever was being learned is
-learned again alone, in a new child: first the users one by one, then the user's learners one by
-one. What ends its child every time is given up, and the next child goes on behind it.
+A segmentation fault, an exit from native code or the kernel's out-of-memory killer ends a process
+without an exception. Here a worker forks a child for a batch of users, and the child returns the
+rows of some users at a time through a pipe. If the child dies, the users that it was learning are
+learned again in new children: first the users one by one, then the user's learners one by one. A
+user and learner whose children always die get a row that says so; the next child continues after
+them.
 
-Nobody's rows depend on who is learned beside him or her, so that all other rows are the same bytes
-as without the crash. It takes somewhat longer, and so is done only after a worker has died.
+A user's rows do not depend on the other users of the batch, so all other rows are the same bytes as
+without the crash. Isolation takes longer, so it is used only after a worker has died.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from spark_rank.wording import count_of
 CRASHED, OUT_OF_MEMORY = "crashed", "out_of_memory"
 
 TRIES = 2
-SECONDS = 600  # without an end for so long, some users count as a crash
-_TOGETHER = 32  # users whose rows are handed back at once
-# with more rows given up than this, of one batch, it is not the users
-_MOST = 100
+SECONDS = 600  # learning a piece for longer counts as a crash
+_USERS_AT_ONCE = 32  # users whose rows the child returns at once
+# with more crashes than this in one batch, the cause is not the users
+_MAX_CRASHES = 100
 _HEAD = struct.Struct("<cQ")
 _ROWS, _MEMORY, _ERROR = b"r", b"m", b"e"
 
@@ -48,7 +49,7 @@ Learn = Callable[[pa.RecordBatch, Sequence[LearnerSpec]], pa.RecordBatch]
 
 @dataclass(frozen=True)
 class Loss:
-    """Why a child ended before it was done; `place` is the line of Python that it died in."""
+    """Why a child ended too early; `place` is the line of Python code where it died."""
 
     reason: str
     detail: str
@@ -56,7 +57,7 @@ class Loss:
 
 
 class TooManyCrashesError(RuntimeError):
-    """Whatever is learned crashes: going on would take for ever and leave next to nothing."""
+    """So many models crash that going on would take very long and leave few models."""
 
 
 GiveUp = Callable[[pa.RecordBatch, LearnerSpec, Loss], pa.RecordBatch]
@@ -64,7 +65,7 @@ GiveUp = Callable[[pa.RecordBatch, LearnerSpec, Loss], pa.RecordBatch]
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some users of a batch, learners for them, and how many children they have ended alone."""
+    """Some users of a batch, their learners, and how many children died learning only them."""
 
     first: int
     last: int
@@ -72,7 +73,7 @@ class _Piece:
     tries: int = 0
 
     def parts(self) -> list[_Piece]:
-        """Return the users one by one, of one user the learners, of one learner itself."""
+        """Return a piece per user; of a single user, a piece per learner."""
         if self.last - self.first > 1:
             return [replace(self, first=u, last=u + 1) for u in range(self.first, self.last)]
         return [replace(self, specs=(spec,)) for spec in self.specs]
@@ -89,31 +90,31 @@ def learn_isolated(
     *,
     seconds: int = SECONDS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what `learn` makes of the batch, in its order, with `give_up` for whoever crashes.
+    """Yield the rows of `learn` for the batch, in its order, and those of `give_up` after crashes.
 
-    `learn` returns the rows user by user, each user's in the order of the learners.
+    `learn` returns the rows user by user, and a user's rows in the order of the learners.
     """
-    starts = range(0, len(batch), _TOGETHER)
+    starts = range(0, len(batch), _USERS_AT_ONCE)
     given_up = 0
-    todo = deque(_Piece(s, min(s + _TOGETHER, len(batch)), tuple(specs)) for s in starts)
-    while todo:
-        made, loss = _in_child(batch, todo, learn, seconds)
-        yield from made
-        for _ in made:
-            todo.popleft()
-        if todo:
-            piece = todo.popleft()
+    pieces = deque(_Piece(s, min(s + _USERS_AT_ONCE, len(batch)), tuple(specs)) for s in starts)
+    while pieces:
+        rows, loss = _in_child(batch, pieces, learn, seconds)
+        yield from rows
+        for _ in rows:
+            pieces.popleft()
+        if pieces:
+            piece = pieces.popleft()
             parts = piece.parts()
             if len(parts) > 1:
-                todo.extendleft(reversed(parts))
+                pieces.extendleft(reversed(parts))
             elif piece.tries + 1 < TRIES:
-                todo.appendleft(replace(piece, tries=piece.tries + 1))
+                pieces.appendleft(replace(piece, tries=piece.tries + 1))
             else:
                 given_up += 1
-                if given_up > _MOST:
+                if given_up > _MAX_CRASHES:
                     raise TooManyCrashesError(
-                        f"of {count_of(len(batch), 'user')} more than {_MOST} models crashed, "
-                        f"the last: {loss.detail}"
+                        f"more than {_MAX_CRASHES} models crashed in a batch of "
+                        f"{count_of(len(batch), 'user')}; the last crash: {loss.detail}"
                     )
                 yield give_up(piece.users(batch), piece.specs[0], loss)
 
@@ -121,52 +122,52 @@ def learn_isolated(
 def _in_child(
     batch: pa.RecordBatch, pieces: Sequence[_Piece], learn: Learn, seconds: int
 ) -> tuple[list[pa.RecordBatch], Loss]:
-    """Return the rows of all pieces, or of those before the one that the child died of."""
+    """Return the rows of the pieces before the child ended, and why it ended."""
     read_end, write_end = os.pipe()
     with tempfile.TemporaryFile() as trace:
-        child = _forked()
+        child = _fork()
         if child == 0:
             os.close(read_end)
             _learn_and_exit(batch, pieces, learn, seconds, write_end, trace)
         os.close(write_end)
         try:
-            made, refused = _heard(read_end)
+            rows, memory_loss = _read_rows(read_end)
         except BaseException:
             os.kill(child, signal.SIGKILL)
             raise
         finally:
             _, status = os.waitpid(child, 0)
         trace.seek(0)
-        return made, refused or replace(_loss(status, seconds), place=_place(trace.read()))
+        return rows, memory_loss or replace(_loss(status, seconds), place=_place(trace.read()))
 
 
-def _forked() -> int:
-    """Fork; return the child's number, and to the child 0."""
+def _fork() -> int:
+    """Fork; return the child's process id, and 0 in the child."""
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # or the child could write it again
+        stream.flush()  # otherwise the child could write the buffer again
     with warnings.catch_warnings():
-        # of other threads there is nothing that the child would need
+        # the warning is about other threads, of which the child needs nothing
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
-def _heard(read_end: int) -> tuple[list[pa.RecordBatch], Loss | None]:
-    """Return what a child hands back until it ends, and why it gave up, if it could say so."""
-    made: list[pa.RecordBatch] = []
-    refused: Loss | None = None
+def _read_rows(read_end: int) -> tuple[list[pa.RecordBatch], Loss | None]:
+    """Return the rows that a child sends until it ends, and its own report of a memory error."""
+    rows: list[pa.RecordBatch] = []
+    memory_loss: Loss | None = None
     with os.fdopen(read_end, "rb") as stream:
         for kind, content in _messages(stream):
             if kind == _ERROR:
-                raise RuntimeError(f"in a process for some users: {content.decode()}")
+                raise RuntimeError(f"an error in the learning process: {content.decode()}")
             if kind == _MEMORY:
-                refused = Loss(OUT_OF_MEMORY, content.decode())
+                memory_loss = Loss(OUT_OF_MEMORY, content.decode())
             else:
-                made.append(pa.ipc.open_stream(content).read_next_batch())
-    return made, refused
+                rows.append(pa.ipc.open_stream(content).read_next_batch())
+    return rows, memory_loss
 
 
 def _messages(stream: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield what a child says; what it could not finish is left out."""
+    """Yield the child's messages; an unfinished one is dropped."""
     while len(head := stream.read(_HEAD.size)) == _HEAD.size:
         kind, size = _HEAD.unpack(head)
         content = stream.read(size)
@@ -178,22 +179,20 @@ def _messages(stream: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
 def _loss(status: int, seconds: int) -> Loss:
     if not os.WIFSIGNALED(status):
         code = os.waitstatus_to_exitcode(status)
-        return Loss(
-            CRASHED, f"the process that learned ended itself with code {code}, {TRIES} times"
-        )
+        return Loss(CRASHED, f"the learning process exited with code {code}, {TRIES} times")
     number = os.WTERMSIG(status)
     if number == signal.SIGALRM:
         return Loss(CRASHED, f"learning took more than {seconds} s, {TRIES} times")
-    hint = ", as when memory is short" if number == signal.SIGKILL else ""
-    names = {known.value: known.name for known in signal.Signals}
+    hint = ": memory may be short" if number == signal.SIGKILL else ""
+    names = {each.value: each.name for each in signal.Signals}
     name = names.get(number, f"signal {number}")
-    return Loss(CRASHED, f"the process that learned was ended by {name}, {TRIES} times{hint}")
+    return Loss(CRASHED, f"the learning process was killed by {name}, {TRIES} times{hint}")
 
 
 def _place(trace: bytes) -> str | None:
-    """Return where Python was when a signal ended it, as `faulthandler` says."""
-    found = re.search(r'File "(.+)", line (\d+) in (\w+)', trace.decode(errors="replace"))
-    return None if found is None else f"{found[3]}, {found[1]}:{found[2]}"
+    """Return where Python was when a signal ended it, from the trace of `faulthandler`."""
+    frame = re.search(r'File "(.+)", line (\d+) in (\w+)', trace.decode(errors="replace"))
+    return None if frame is None else f"{frame[3]}, {frame[1]}:{frame[2]}"
 
 
 def _learn_and_exit(
@@ -204,16 +203,16 @@ def _learn_and_exit(
     write_end: int,
     trace: IO[bytes],
 ) -> NoReturn:
-    """Be the child: hand back rows, and never return to what the parent was doing."""
+    """Run in the child: write the rows to the pipe and exit, without returning to the caller."""
     try:
-        # in the kernel, which ends a child that hangs in native code or has lost its parent, too
+        # the kernel's alarm also ends a child that hangs in native code or has lost its parent
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         faulthandler.enable(trace)
-        _offer_to_the_memory_killer()
+        _prefer_for_oom_kill()
         with os.fdopen(write_end, "wb") as out:
             for piece in pieces:
                 signal.alarm(seconds)
-                kind, content = _answer(batch, piece, learn)
+                kind, content = _message_of(batch, piece, learn)
                 out.write(_HEAD.pack(kind, len(content)) + content)
                 out.flush()
                 if kind != _ROWS:
@@ -222,7 +221,7 @@ def _learn_and_exit(
         os._exit(0)  # no clean-up: files and sockets are the parent's
 
 
-def _answer(batch: pa.RecordBatch, piece: _Piece, learn: Learn) -> tuple[bytes, bytes]:
+def _message_of(batch: pa.RecordBatch, piece: _Piece, learn: Learn) -> tuple[bytes, bytes]:
     try:
         rows = learn(piece.users(batch), piece.specs)
         sink = pa.BufferOutputStream()
@@ -235,7 +234,7 @@ def _answer(batch: pa.RecordBatch, piece: _Piece, learn: Learn) -> tuple[bytes, 
         return _ERROR, traceback.format_exc().encode()
 
 
-def _offer_to_the_memory_killer() -> None:
-    """Let the kernel end this process, not the worker, if memory is short."""
+def _prefer_for_oom_kill() -> None:
+    """Let the kernel kill this process, not the worker, if memory is short."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")

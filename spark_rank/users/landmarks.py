@@ -14,17 +14,17 @@ from spark_rank.learners.errors import LearnerError
 from spark_rank.learners.kernel_machine import centre_gram
 from spark_rank.learners.kernels import Kernel
 
-# eigenvalues of a kernel matrix below this share of the greatest are noise
+# smaller eigenvalues, as a share of the greatest, count as rounding errors
 _RANK_TOLERANCE = 1e-10
 
 Matrix = NDArray[np.float64]
 
 
 def landmark_root(kernel: Kernel, landmarks: Matrix, *, balanced: bool = False) -> Matrix:
-    """Return a root of K⁻¹, a column per direction that the landmarks span: O(L³).
+    """Return a root of K⁻¹, with a column per direction that the landmarks span: O(L³).
 
-    With `balanced` K is centred and the columns sum to 0: the directions between the landmarks,
-    which no shift of the points changes. A learner with a free constant needs no other.
+    With `balanced` K is centred and the columns sum to 0: a shift of the points does not change
+    them. They suffice for a learner with a free constant.
     """
     origin = kernel.origin(landmarks) if balanced else None
     points = landmarks if origin is None else landmarks - origin
@@ -43,10 +43,10 @@ def landmark_root(kernel: Kernel, landmarks: Matrix, *, balanced: bool = False) 
 
 
 def landmark_products(kernel: Kernel, X: Matrix, landmarks: Matrix, root: Matrix) -> Matrix:
-    """Return ``k(x) root`` for every row of X; of a balanced root without the digits of a shift."""
+    """Return ``k(x) root`` for every row of X; a common shift of the points costs no digits."""
     origin = kernel.origin(landmarks)
     if origin is None:
         return np.asarray(kernel(X, landmarks) @ root)
     points = landmarks - origin
-    # the columns of the root sum to 0: only origin·point is left of what the shift takes off
+    # the columns of the root sum to 0: of the terms of the shift only origin·point is left
     return np.asarray(kernel(X - origin, points) @ root + (origin @ points.T) @ root)

@@ -1,7 +1,7 @@
-"""Runs learners over user blocks: what a Spark worker does with a batch of users.
+"""Runs learners over user blocks: the work of a Spark worker on a batch of users.
 
-`learn_batches` is what `DataFrame.mapInArrow` calls. Everything below it takes and returns plain
-arrays and is tested without Spark.
+`DataFrame.mapInArrow` calls `learn_batches`. Everything below it takes and returns plain arrays
+and is tested without Spark.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ _logged: set[tuple[str, str]] = set()
 
 @dataclass(frozen=True)
 class LearnJob:
-    """What a worker needs to know: feature files, learners, panel members, limits.
+    """The settings of a worker: feature files, learners, members of the panel, limits.
 
-    With `isolated`, users who may end the interpreter are learned in processes of their own.
+    With `isolated`, users are learned in child processes, which may crash without harm.
     """
 
     files: FeatureFiles
@@ -87,11 +87,11 @@ def learn_batches(
     features = open_features(job.files)
 
     def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
-        made = ModelBatches(specs, job.margin, job.limits.scale)
-        asked = replace(job, specs=tuple(specs))
+        models = ModelBatches(specs, job.margin, job.limits.scale)
+        batch_job = replace(job, specs=tuple(specs))
         for group in problem_groups(batch, features, job.panel):
-            learn_group(group, asked, features.item_ids, made)
-        return made.in_order()
+            learn_group(group, batch_job, features.item_ids, models)
+        return models.in_order()
 
     return learn_users(batches, job, learn, MODEL_SCHEMA)
 
@@ -99,22 +99,22 @@ def learn_batches(
 def learn_users(
     batches: Iterator[pa.RecordBatch], job: LearnJob, learn: Learn, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what `learn` makes of users and learners; users are isolated where that is asked for.
+    """Yield the rows of `learn` for every batch; if `job.isolated`, from child processes.
 
-    `schema` has the columns of `models`.
+    `schema` is that of the rows.
     """
     give_up = partial(_given_up, job=job, schema=schema)
     for batch in batches:
         if job.isolated:
-            made = learn_isolated(batch, job.specs, learn, give_up)
+            results = learn_isolated(batch, job.specs, learn, give_up)
         else:
-            made = iter([learn(batch, job.specs)])
-        for rows in made:
+            results = iter([learn(batch, job.specs)])
+        for rows in results:
             yield _in_buckets(rows, batch)
 
 
 def _in_buckets(rows: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the models with the buckets that their users' blocks are in."""
+    """Return the model rows with the buckets of their users' blocks."""
     users = pc.index_in(rows.column("user_id"), blocks.column("user_id"))
     buckets = blocks.column("bucket").take(users)
     place = rows.schema.get_field_index("bucket")
@@ -124,7 +124,7 @@ def _in_buckets(rows: pa.RecordBatch, blocks: pa.RecordBatch) -> pa.RecordBatch:
 def _given_up(
     user: pa.RecordBatch, spec: LearnerSpec, loss: Loss, *, job: LearnJob, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Return the row of a user who crashes: what the block tells, for nothing else is safe."""
+    """Return the row of a user whose learning crashes, made from the block alone."""
     block = Users.of(user)
     (n_train,) = block.n_train.tolist()
     row = {
@@ -132,7 +132,7 @@ def _given_up(
         "learner": spec.label,
         "n_train": n_train,
         "n_test": len(block.items) - n_train,
-        **_if_any("excluded_feature", job.panel.get(block.users[0])),
+        **_optional("excluded_feature", job.panel.get(block.users[0])),
         "on_rating_scale": spec.kind.on_rating_scale,
         "status": FAILED,
         "hyperparameters": spec.hyperparameters(job.limits.scale),
@@ -145,21 +145,21 @@ def _given_up(
 
 
 def learn_group(
-    group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray, made: ModelBatches
+    group: ProblemGroup, job: LearnJob, item_ids: pa.StringArray, models: ModelBatches
 ) -> None:
-    """Learn some users, each with every learner: together where that is known, else alone."""
-    together = [learn_together(spec, group, job.limits, job.min_ratings) for spec in job.specs]
-    alone: NDArray[np.bool_] = np.column_stack([
-        np.ones(len(group.blocks.users), bool) if found is None else ~found.learned
-        for found in together
+    """Learn a group of users with every learner, in one call if it can, else one by one."""
+    in_one_call = [learn_together(spec, group, job.limits, job.min_ratings) for spec in job.specs]
+    one_by_one: NDArray[np.bool_] = np.column_stack([
+        np.ones(len(group.blocks.users), bool) if result is None else ~result.learned
+        for result in in_one_call
     ])  # fmt: skip
     rows = {
         user * len(job.specs) + number: learn_user(problem, spec, job, item_ids)
-        for user, problem in group.problems(np.logical_or.reduce(alone, axis=1))
+        for user, problem in group.problems(np.logical_or.reduce(one_by_one, axis=1))
         for number, spec in enumerate(job.specs)
-        if alone[user, number]
+        if one_by_one[user, number]
     }
-    made.add(group, together, rows)
+    models.add(group, in_one_call, rows)
 
 
 def learn_user(
@@ -169,9 +169,9 @@ def learn_user(
     item_ids: pa.StringArray,
     fit_one: Fit = fit,
 ) -> Row:
-    """Return a model row; whatever goes wrong with one user stays in that user's row.
+    """Return a model row; an error of this user is recorded in the row.
 
-    `fit_one` fits the learner to the training part, where there is enough to learn from.
+    `fit_one` fits the learner to the training part if there is enough to learn from.
     """
     row = _head(problem, spec)
     try:
@@ -179,33 +179,33 @@ def learn_user(
     except LearnerError as error:
         outcome = {"reason": NUMERIC_FAILURE, "detail": str(error)}
     except MemoryError as error:
-        outcome = {"reason": OUT_OF_MEMORY, "detail": _said(error)}
+        outcome = {"reason": OUT_OF_MEMORY, "detail": _error_text(error)}
     except Exception as error:  # noqa: BLE001 - one bad user must never end the job
-        outcome = {"reason": UNEXPECTED, "detail": _said(error)}
+        outcome = {"reason": UNEXPECTED, "detail": _error_text(error)}
         _log_once(problem.user_id, spec.label, type(error).__name__)
     hyperparameters = spec.hyperparameters(job.limits.scale)
     return row | {"status": FAILED, "hyperparameters": hyperparameters, **outcome}
 
 
 def _head(problem: Problem, spec: LearnerSpec) -> Row:
-    """Return what is known of a row before anything is learned."""
+    """Return the columns of a row that do not depend on learning."""
     return {
         "user_id": problem.user_id,
         "learner": spec.label,
         "n_train": problem.n_train,
         "n_test": len(problem.items) - problem.n_train,
-        **_if_any("excluded_feature", problem.excluded_feature),
-        **_if_any("reviewers", problem.reviewers),
+        **_optional("excluded_feature", problem.excluded_feature),
+        **_optional("reviewers", problem.reviewers),
         "on_rating_scale": spec.kind.on_rating_scale,
     }
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 def _log_once(user_id: str, label: str, error: str) -> None:
-    """Log the exception that is being handled, the first of its kind in this process."""
+    """Log the current exception, if it is the first of its type and learner in this process."""
     if (label, error) not in _logged:
         _logged.add((label, error))
         _log.warning("user %s, %s: unexpected error", user_id, label, exc_info=True)
@@ -227,26 +227,26 @@ def _learned_columns(
         "training": (training_scores, sample.ratings),
         "hyperparameters": hyperparameters,
         **_status(spec, fitted, problem.n_train, obstacle, job.limits),
-        **_if_any("expected_norm", prior.expected_norm),
+        **_optional("expected_norm", prior.expected_norm),
         **model_columns(fitted, problem, prior, training_scores, item_ids),
         **_fallback_thresholds(spec, obstacle, job.limits.scale),
     }
 
 
-def _if_any(name: str, value: Any) -> Row:
-    """Return a column with a value; a batch without one of them is spared the column."""
+def _optional(name: str, value: Any) -> Row:
+    """Return the column if it has a value: without it a batch need not build the column."""
     return {} if value is None else {name: value}
 
 
 def _obstacle(problem: Problem, spec: LearnerSpec, min_ratings: int) -> str | None:
-    """Return why this learner can learn nothing from the user; None if it can."""
+    """Return the reason why this learner cannot learn from the user; None if it can."""
     if spec.needs_features and problem.X.shape[1] == 0:
         return NO_FEATURES
     return obstacle_to_learning(problem, min_ratings)
 
 
 def obstacle_to_learning(problem: Problem, min_ratings: int) -> str | None:
-    """Return why nothing can be learned from the user's training part; None if it can."""
+    """Return the reason why nothing can be learned from the training part; None if it can."""
     if problem.n_train < min_ratings:
         return TOO_FEW
     ratings = problem.ratings[problem.train]
@@ -256,7 +256,7 @@ def obstacle_to_learning(problem: Problem, min_ratings: int) -> str | None:
 def _fit(
     spec: LearnerSpec, sample: Sample, obstacle: str | None, limits: Limits, fit_one: Fit
 ) -> tuple[str, Fitted]:
-    """Return the hyper-parameters, chosen if they are this user's own, and the fitted learner."""
+    """Return the hyper-parameters, chosen for this user if the job asks for it, and the learner."""
     if obstacle is not None:
         fallback = ItemOffsetScorer().fit(
             sample.X, sample.ratings, offset=sample.offset, sample_weight=sample.weights
@@ -281,10 +281,10 @@ def _status(
 
 
 def _shortfall(fitted: Fitted) -> str:
-    """Return how far from the optimum the learner may have stopped."""
+    """Return a sentence on how far from the optimum the learner may have stopped."""
     learner: Any = fitted.learner
     return (
-        f"the objective may be {learner.duality_gap_:.1e} of itself above the minimum after "
+        f"the objective may exceed its minimum by a relative {learner.duality_gap_:.1e} after "
         f"{learner.n_iter_} rounds: lower C, or raise tol or max_iter"
     )
 

@@ -1,4 +1,4 @@
-"""From held-out scores to metrics: what a Spark worker does with a batch of models."""
+"""Computes the metrics of a batch of models from their held-out scores."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ METRIC_NAMES = tuple(column.name for column in METRIC_COLUMNS)
 HIGHER_IS_BETTER = frozenset({"exact_rank", "auc", "ndcg", "precision", "recall",
                               "average_precision"})  # fmt: skip
 METRIC_SCHEMA = arrow_schema(METRICS.columns)
-# what measuring needs of the models, beside what scoring does
+# the columns of the models that measuring needs beyond those of scoring
 MEASURED = ("user_id", "learner", "status", "reason", "n_train", "n_test", "norm",
             "expected_norm", "train_msd", "train_m1d", "train_misranking",
             "train_margin_loss")  # fmt: skip
-# what a learner of ranks is measured by through the levels of its ranks
+# metrics that a learner of ranks gets from the levels of its predicted ranks
 _ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
 
 ROC_GRID = np.linspace(0.0, 1.0, 21)
@@ -40,7 +40,7 @@ ROC_GRID = np.linspace(0.0, 1.0, 21)
 
 @dataclass(frozen=True)
 class Measures:
-    """What the metrics depend on besides scores and ratings."""
+    """The settings of the metrics."""
 
     top_n: int
     relevant_from: float
@@ -53,24 +53,24 @@ class Measures:
 def with_training_metrics(
     rows: Sequence[dict[str, Any]], margin: float
 ) -> Sequence[dict[str, Any]]:
-    """Put the training metrics into model rows that have `training`: scores and ratings.
+    """Add the training metrics to the model rows that have `training`: scores and ratings.
 
-    Null where undefined: differences of scores that are not on the rating scale, too, cannot be
-    held against ratings. One compiled call for all rows.
+    Null where undefined, also where scores are not on the rating scale and differences from
+    ratings mean nothing. All rows are measured in one compiled call.
     """
     measured = [row for row in rows if "training" in row]
     if not measured:
         return rows
     scores, ratings = zip(*[row["training"] for row in measured], strict=True)
-    found = batch_training_metrics(
+    metrics = batch_training_metrics(
         np.concatenate(scores), np.concatenate(ratings),
         np.cumsum([0, *map(len, scores)]),
         on_rating_scale=[row["on_rating_scale"] for row in measured],
-        # only the margin bound asks for it, which needs a norm
+        # only the margin bound uses it, which needs a norm
         with_margin=["norm" in row for row in measured], rho=margin,
     )  # fmt: skip
     for name in TRAINING_METRICS:
-        for row, value in zip(measured, found[name].tolist(), strict=True):
+        for row, value in zip(measured, metrics[name].tolist(), strict=True):
             if not math.isnan(value):
                 row[f"train_{name}"] = value
     return rows
@@ -78,7 +78,7 @@ def with_training_metrics(
 
 @dataclass(frozen=True)
 class Predictions:
-    """Held-out ratings, their scores and predicted ranks: a list per model, null without."""
+    """Held-out ratings, scores and predicted ranks: a list per model, null if there are none."""
 
     ratings: pa.ListArray
     scores: pa.ListArray
@@ -86,14 +86,14 @@ class Predictions:
 
 
 def measured(
-    models: pa.RecordBatch, found: Predictions, measures: Measures
+    models: pa.RecordBatch, predicted: Predictions, measures: Measures
 ) -> tuple[pa.RecordBatch, NDArray[np.float32]]:
-    """Return the metric rows of model rows, and their ROC curves on the grid; NaN without one."""
+    """Return the metric rows of some models, and their ROC curves on the grid, NaN if undefined."""
     on_scale = _filled(models, "on_rating_scale")
-    metrics, curves = _metrics(*_held_out(found), on_scale, measures)
-    metrics = _with_predicted_ranks(found, metrics, measures)
-    made = {**metrics, **bound_columns(models, measures.bounds)}
-    return _metric_rows(models, made, measures.groups), curves
+    metrics, curves = _metrics(*_held_out(predicted), on_scale, measures)
+    metrics = _with_predicted_ranks(predicted, metrics, measures)
+    columns = {**metrics, **bound_columns(models, measures.bounds)}
+    return _metric_rows(models, columns, measures.groups), curves
 
 
 def _metrics(
@@ -116,17 +116,17 @@ def _metrics(
 
 
 def _with_predicted_ranks(
-    found: Predictions, metrics: dict[str, NDArray[np.float64]], measures: Measures
+    predicted: Predictions, metrics: dict[str, NDArray[np.float64]], measures: Measures
 ) -> dict[str, NDArray[np.float64]]:
-    """Measure learners of ranks, on the scale of the ratings, by the levels that they predict.
+    """Replace metrics on the rating scale, for learners of ranks, by those of the predicted levels.
 
-    Their scores, which are comparable with their thresholds only, decide the order alone.
+    Their scores are only comparable with their thresholds, and are used for the order alone.
     """
-    predicts = pc.is_valid(found.ranks).to_numpy(zero_copy_only=False)
+    predicts = pc.is_valid(predicted.ranks).to_numpy(zero_copy_only=False)
     if measures.scale is None or not predicts.any():
         return metrics
-    ranks, ends = ragged(found.ranks.filter(pa.array(predicts)))
-    ratings, _ = ragged(found.ratings.filter(pa.array(predicts)))
+    ranks, ends = ragged(predicted.ranks.filter(pa.array(predicts)))
+    ratings, _ = ragged(predicted.ratings.filter(pa.array(predicts)))
     levels = measures.scale.ratings(ranks)
     scales = np.ones(len(ends) - 1, dtype=bool)
     by_rank, _ = _metrics(levels, ratings, ends, scales, measures)
@@ -136,13 +136,13 @@ def _with_predicted_ranks(
 
 
 def _held_out(
-    found: Predictions,
+    predicted: Predictions,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
     """Return scores, ratings and ends; users whose model failed have no items."""
-    ratings = found.ratings
-    if found.scores.null_count:
-        ratings = pc.if_else(pc.is_valid(found.scores), ratings, None)
-    flat, ends = ragged(found.scores)
+    ratings = predicted.ratings
+    if predicted.scores.null_count:
+        ratings = pc.if_else(pc.is_valid(predicted.scores), ratings, None)
+    flat, ends = ragged(predicted.scores)
     return flat, ragged(ratings)[0], ends
 
 

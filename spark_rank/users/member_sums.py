@@ -1,9 +1,9 @@
-"""Parts of ensembles on their way: what a group of members leaves, as a row that adds up.
+"""Parts of ensembles as rows: the sums over a group of members, which add up to the ensemble.
 
-Real sums travel as whole numbers of steps (`members`), so that parts give the same bits in
-whatever order and grouping they are added. Arrays travel as bytes, which Arrow and Spark copy
-whole; a step, which is a power of two, as its exponent, and what there is of every round in as
-few bytes as hold it. Compressing them, to four tenths, takes as long as it saves.
+Real sums are stored as whole numbers of steps (`members`), so that the result has the same bits
+for every order and grouping of the parts. Arrays are stored as bytes, which Arrow and Spark copy
+whole. A step, which is a power of two, is stored as its exponent, and values per round in as few
+bytes as possible. Compression to four tenths takes as long as it saves.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _BYTES = {
     "test_counts": np.int64, "rules": np.float64,
 }  # fmt: skip
 _SUMS = tuple(field.name for field in fields(PartialSums) if field.name in _BYTES)
-# whole numbers at every round that move little from one to the next: of many, differences travel
+# whole numbers per round that change little: of many rounds, the differences are stored
 _SLOW = ("ranks", "votes", "voted_ranks")
 _MANY_ROUNDS = 1024
-# sums over members at every round that a way of combining them does not look at
+# sums per round that a way of combining the members does not use
 _UNREAD = {
     "bpm": ("ranks", "votes", "voted_ranks"),
     "bagging": ("moves", "votes", "voted_ranks"),
@@ -62,10 +62,11 @@ PART_DDL = ddl(PART_COLUMNS)
 
 @dataclass(frozen=True)
 class MemberPart:
-    """What is known of some members after some rounds; parts of disjoint groups add up with ``+``.
+    """The sums of a group of members after some rounds; disjoint groups add up with ``+``.
 
-    After the last round there are also, per member, what it was shown, ranked right, and its
-    moves; sums that tell how members differ; and, where wanted, the rules: N×(d + k − 1).
+    After the last round it also has, per member, the numbers of presented and correctly ranked
+    examples and of updates; the sums behind the measures of diversity; and, if wanted, the rules:
+    N×(d + k − 1).
     """
 
     first_member: int
@@ -78,7 +79,7 @@ class MemberPart:
     rules: FloatArray
 
     def __add__(self, other: MemberPart) -> MemberPart:
-        """Return both groups of members as one; `other` holds the members that follow."""
+        """Return both groups of members as one; the members of `other` follow those of `self`."""
         joined: Row = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("presented", "correct", "updates", "rules")
@@ -91,10 +92,10 @@ class MemberPart:
 def part_of(
     group: MemberGroup, combine: str, X_test: FloatArray | None, *, keep_rules: bool
 ) -> MemberPart:
-    """Return what a group leaves after its last call of `learn`.
+    """Return the part of a group after its last call of `learn`.
 
-    `X_test` are the held-out examples after the last round of the sequence, before it None. Votes
-    need the rules of the members, the mean rule only where they are to be kept.
+    `X_test` are the held-out examples after the last round of the sequence; before it, None. The
+    rules of the members are stored for votes, and with `keep_rules`.
     """
     sums = group.sums()
     unread = {name: getattr(sums, name)[:0] for name in _UNREAD[combine]}
@@ -136,7 +137,7 @@ def as_row(problem: str, learner: str, part: MemberPart) -> Row:
 
 
 def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
-    """Return the part that `as_row` made a row of."""
+    """Return the part that `as_row` turned into a row."""
     first_round, n_rounds, width = row["first_round"], row["n_rounds"], n_ranks - 1
     arrays = {name: _from_bytes(name, row[name], n_rounds, width) for name in _BYTES}
     n_rules = 1 + blocks_begun(first_round, first_round + n_rounds)
@@ -154,7 +155,7 @@ def from_row(row: Mapping[str, Any], n_ranks: int) -> MemberPart:
 def sum_of_rows(rows: Iterable[Row], n_ranks: int) -> MemberPart:
     """Return all members as one group; the rows may come in any order.
 
-    One is read at a time: in memory they are several times as large.
+    Rows are read one at a time: in memory they are several times as large.
     """
     ordered = sorted(rows, key=lambda row: row["first_member"])
     return reduce(add, (from_row(row, n_ranks) for row in ordered))
@@ -192,14 +193,14 @@ def _from_bytes(name: str, stored: bytes, n_rounds: int, width: int) -> NDArray[
 
 
 def _packed(values: NDArray[Any]) -> bytes:
-    """Return whole numbers in as few bytes each as hold all of them."""
+    """Return whole numbers as bytes, with the smallest integer type that holds them all."""
     if values.size == 0:
         return b""
-    # of the greatest, −1 − it: no signed kind goes further up than down
-    kind = np.min_scalar_type(min(int(values.min()), -1 - int(values.max())))
-    return values.astype(kind).tobytes()
+    # −1 − max is negative, and needs the same signed type as the maximum
+    dtype = np.min_scalar_type(min(int(values.min()), -1 - int(values.max())))
+    return values.astype(dtype).tobytes()
 
 
 def _unpacked(packed: bytes, count: int) -> NDArray[Any]:
-    """Return what `_packed` made bytes of, flat; nothing from nothing."""
+    """Return the numbers that `_packed` stored, as a flat array."""
     return np.frombuffer(packed, f"i{len(packed) // count}" if packed else np.int8)

@@ -1,7 +1,7 @@
 """Models of a batch of users as rows of the table `models`, in the order of users and learners.
 
-Users that one call has learned become columns without a Python object for each of them, which
-would take longer than learning them; the others come as rows.
+Users learned in one call become columns directly: a Python object per user would take longer than
+learning them. All other users come as rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Vector = NDArray[np.float64]
 
 
 class ModelBatches:
-    """Collects what becomes of a batch of users, of whom every one has a row per learner."""
+    """Collects the models of a batch of users: a row per user and learner."""
 
     def __init__(self, specs: Sequence[LearnerSpec], margin: float, scale: RankScale | None):
         self._specs, self._margin, self._scale = specs, margin, scale
@@ -41,24 +41,24 @@ class ModelBatches:
         self._users = 0
 
     def add(
-        self, group: ProblemGroup, found: Sequence[Together | None], rows: Mapping[int, Row]
+        self, group: ProblemGroup, results: Sequence[Together | None], rows: Mapping[int, Row]
     ) -> None:
-        """Take the next users: what one call found per learner, and rows of those it left out.
+        """Add a group of users: per learner the result of one call, and rows of all others.
 
-        `rows` have places: user by user in the group, learner by learner.
+        The keys of `rows` are positions: user by user in the group, learner by learner.
         """
         width, before = len(self._specs), self._users * len(self._specs)
         for place, row in rows.items():
             self._rows.append(row)
             self._row_places.append(before + place)
-        for number, together in enumerate(found):
-            if together is not None:
-                places = before + number + width * np.arange(len(together.learned))
-                self._groups[number].append(_Learned.of(group, together, places))
+        for number, result in enumerate(results):
+            if result is not None:
+                places = before + number + width * np.arange(len(result.learned))
+                self._groups[number].append(_Learned.of(group, result, places))
         self._users += len(group.blocks.users)
 
     def in_order(self) -> pa.RecordBatch:
-        """Return all rows, users in the order in which they came."""
+        """Return all rows, users in the order in which they were added."""
         parts, places = [], []
         if self._rows:
             parts.append(build_batch(with_training_metrics(self._rows, self._margin), MODEL_SCHEMA))
@@ -77,7 +77,7 @@ class ModelBatches:
 
 @dataclass(frozen=True)
 class _Learned:
-    """Users that one call has learned: a row each, and end to end what has a value per rating."""
+    """Users learned in one call: a row per user; values per rating are end to end."""
 
     places: NDArray[np.int64]
     user_ids: list[str]
@@ -92,27 +92,27 @@ class _Learned:
     train_scores: Vector
 
     @classmethod
-    def of(cls, group: ProblemGroup, found: Together, places: NDArray[np.int64]) -> _Learned:
-        """Leave out whom the call has not learned."""
-        blocks, learned, excluded = group.blocks, found.learned, group.excluded_features()
-        own = np.flatnonzero(learned)
+    def of(cls, group: ProblemGroup, result: Together, places: NDArray[np.int64]) -> _Learned:
+        """Take the users whom the call has learned."""
+        blocks, learned, excluded = group.blocks, result.learned, group.excluded_features()
+        rows = np.flatnonzero(learned)
         sizes = np.diff(blocks.ends)
-        behind = np.arange(len(blocks.ratings)) - np.repeat(blocks.ends[:-1], sizes)
-        train = behind < np.repeat(blocks.n_train, sizes)
-        kept = np.repeat(learned, sizes)
-        train &= kept
+        position = np.arange(len(blocks.ratings)) - np.repeat(blocks.ends[:-1], sizes)
+        is_training = position < np.repeat(blocks.n_train, sizes)
+        is_learned = np.repeat(learned, sizes)
+        is_training &= is_learned
         return cls(
-            places[own],
-            [blocks.user_ids[user] for user in own.tolist()],
-            blocks.n_train[own],
-            sizes[own] - blocks.n_train[own],
-            [excluded[user] for user in own.tolist()],
-            [group.reviewers] * len(own),
-            found.intercepts[own],
-            None if found.coefs is None else found.coefs[own],
-            None if found.expected is None else found.expected[own],
-            blocks.ratings[train],
-            found.scores[train],
+            places[rows],
+            [blocks.user_ids[user] for user in rows.tolist()],
+            blocks.n_train[rows],
+            sizes[rows] - blocks.n_train[rows],
+            [excluded[user] for user in rows.tolist()],
+            [group.reviewers] * len(rows),
+            result.intercepts[rows],
+            None if result.coefs is None else result.coefs[rows],
+            None if result.expected is None else result.expected[rows],
+            blocks.ratings[is_training],
+            result.scores[is_training],
         )
 
     @classmethod
@@ -133,7 +133,7 @@ def _as_batch(
 ) -> pa.RecordBatch:
     """Return the users' rows under one learner."""
     n = len(learned.places)
-    same = {
+    constants = {
         "learner": spec.label,
         "status": "learned",
         "hyperparameters": spec.hyperparameters(scale),
@@ -151,7 +151,7 @@ def _as_batch(
         **_training_metrics(learned, spec, margin),
     }
     arrays = [
-        pa.repeat(pa.scalar(same[field.name], field.type), n) if field.name in same
+        pa.repeat(pa.scalar(constants[field.name], field.type), n) if field.name in constants
         else _array(columns[field.name], field.type) if field.name in columns
         else pa.nulls(n, field.type)
         for field in MODEL_SCHEMA
@@ -160,30 +160,30 @@ def _as_batch(
 
 
 def _weights(coefs: Vector | None, expected: Vector | None) -> Row:
-    """Return the columns about the weights: what was learned plus what was expected."""
+    """Return the columns of the weights: the learned ones plus the prior's."""
     if coefs is None:
         return {}
-    whole = coefs if expected is None else coefs + expected
+    weights = coefs if expected is None else coefs + expected
     columns: Row = {
         "kernel": ["linear"] * len(coefs),
-        "weights": _ragged(whole.ravel(), np.full(len(coefs), coefs.shape[1])),
+        "weights": _ragged(weights.ravel(), np.full(len(coefs), coefs.shape[1])),
         "norm": _norms(coefs),
     }
     return columns if expected is None else columns | {"expected_norm": _norms(expected)}
 
 
 def _training_metrics(learned: _Learned, spec: LearnerSpec, margin: float) -> Row:
-    """Return the metrics on the training part; null where undefined."""
+    """Return the metrics of the training part; null where undefined."""
     n = len(learned.places)
-    found = batch_training_metrics(
+    metrics = batch_training_metrics(
         learned.train_scores, learned.train_ratings,
         np.concatenate([[0], np.cumsum(learned.n_train)]),
         on_rating_scale=np.full(n, spec.kind.on_rating_scale),
-        # only the margin bound asks for it, which needs a norm
+        # only the margin bound uses it, which needs a norm
         with_margin=np.full(n, learned.coefs is not None), rho=margin,
     )  # fmt: skip
     return {
-        f"train_{name}": pa.array(found[name], from_pandas=True)  # NaN, undefined, becomes null
+        f"train_{name}": pa.array(metrics[name], from_pandas=True)  # NaN, undefined, becomes null
         for name in TRAINING_METRICS
     }
 
@@ -197,5 +197,5 @@ def _ragged(values: Vector, lengths: NDArray[np.int64]) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.astype(np.float32)))
 
 
-def _array(values: Any, kind: pa.DataType) -> pa.Array:
-    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+def _array(values: Any, arrow_type: pa.DataType) -> pa.Array:
+    return values.cast(arrow_type) if isinstance(values, pa.Array) else pa.array(values, arrow_type)

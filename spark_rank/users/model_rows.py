@@ -1,4 +1,4 @@
-"""Fitted learners as rows of the table `models`: all that scoring needs, without this package."""
+"""Turns fitted learners into rows of `models`, which hold all that scoring needs."""
 
 from __future__ import annotations
 
@@ -25,49 +25,51 @@ def model_columns(
 ) -> Row:
     """Return the learner's own columns, and `norm`, as the table `models` has them.
 
-    What was expected of the user goes into the weights, so that only the item offset is left to
-    add. Places of training examples become ids of items.
+    The prior's weights are added to the learned ones, so that scoring adds only the item offset.
+    Positions of training examples become ids of items.
     """
     row = fitted.to_row()
     items = problem.items[problem.train]
     support = row.pop("support", None)
-    made = _with_offset_feature(row, prior) if fitted.learner.of_ranks else _above(row, prior)
+    columns = (
+        _with_offset_feature(row, prior) if fitted.learner.of_ranks else _beside_offset(row, prior)
+    )
     norm = _norm(row, fitted, prior, training_scores, problem)
     if norm is not None:
-        made["norm"] = norm
+        columns["norm"] = norm
     if row.get("dual") is not None:
         supports = items if support is None else items[support]
-        made["support_items"] = item_ids.take(pa.array(supports))
-    return {name: value for name, value in made.items() if value is not None}
+        columns["support_items"] = item_ids.take(pa.array(supports))
+    return {name: value for name, value in columns.items() if value is not None}
 
 
-def _above(row: Row, prior: Prior) -> Row:
-    """Return the columns of a learner that fits what the offset leaves over."""
-    made = {"intercept": 0.0, **row, "offset_weight": float(prior.offset is not None)}
+def _beside_offset(row: Row, prior: Prior) -> Row:
+    """Return the columns of a learner that fits the ratings minus the offset."""
+    columns = {"intercept": 0.0, **row, "offset_weight": float(prior.offset is not None)}
     if prior.expected is not None:
         coef = row.get("weights")
-        made["weights"] = prior.expected if coef is None else coef + prior.expected
-    return made
+        columns["weights"] = prior.expected if coef is None else coef + prior.expected
+    return columns
 
 
 def _with_offset_feature(row: Row, prior: Prior) -> Row:
-    """Return the columns of a learner whose last feature is the offset, if there is one."""
-    made = {**row, "intercept": 0.0, "offset_weight": 0.0}
+    """Return the columns of a learner whose last feature is the offset, if any."""
+    columns = {**row, "intercept": 0.0, "offset_weight": 0.0}
     if row.get("weights") is not None:
         (weights,) = on_features(row["weights"][None, :], prior)
-        made |= {"weights": weights[:-1], "offset_weight": float(weights[-1])}
+        columns |= {"weights": weights[:-1], "offset_weight": float(weights[-1])}
     if row.get("prototypes") is not None:
-        made["prototypes"] = on_features(row["prototypes"], prior).ravel()
+        columns["prototypes"] = on_features(row["prototypes"], prior).ravel()
     if row.get("members") is not None:
         rules, cuts = row["members"]
-        made["members"] = member_rules(rules, cuts, prior)
-    return made
+        columns["members"] = member_rules(rules, cuts, prior)
+    return columns
 
 
 def _norm(
     row: Row, fitted: Fitted, prior: Prior, training_scores: Vector, problem: Problem
 ) -> float | None:
-    """Return the norm of the learned function in its kernel's space; None where no bound asks."""
+    """Return the norm of the learned function in its kernel's space; None if no bound uses it."""
     learner: Any = fitted.learner
     if learner.of_ranks:
         # an offset is a feature of unknown size: no bound could use the norm
@@ -88,18 +90,18 @@ def _norm(
 def member_rules(
     coef: NDArray[np.float64], thresholds: NDArray[np.float64], prior: Prior
 ) -> Vector:
-    """Return rule after rule: weights on the features and the item offset, thresholds."""
+    """Return the rules end to end: weights of features and item offset, then thresholds."""
     return np.column_stack([on_features(coef, prior), thresholds]).ravel()
 
 
 def linear_rule(coef: Vector, prior: Prior) -> Row:
-    """Return the columns of weights on the features and on the item offset."""
+    """Return the columns `weights` (of the features) and `offset_weight`."""
     (weights,) = on_features(coef[None, :], prior)
     return {"weights": weights[:-1], "offset_weight": float(weights[-1])}
 
 
 def on_features(coef: NDArray[np.float64], prior: Prior) -> NDArray[np.float64]:
-    """Return rows of weights on the features and, last, on the item offset."""
+    """Return rows with the weights of the features and, last, of the item offset."""
     if prior.offset is None:
         return np.column_stack([coef, np.zeros(len(coef))])
     on_offset = coef[:, -1:]

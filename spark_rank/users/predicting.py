@@ -1,4 +1,4 @@
-"""Predictions for pairs of a user and an item, also for users and items that nobody knows."""
+"""Predicts for pairs of a user and an item, known or new."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
 from spark_rank.users.stored_models import SCORING_COLUMNS
 
-# the columns of a model that scoring takes
+# the columns of a model that scoring needs
 SCORED_BY = ("status", *SCORING_COLUMNS)
 SCORED_SCHEMA = pa.schema([arrow_schema(ENSEMBLE_MODELS.columns).field(name) for name in SCORED_BY])
 NEW = -1
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PairJob:
-    """What a worker needs to know: feature files, the scale of ranks, the model of new users.
+    """The settings of a worker: feature files, scale of ranks, and the model of new users.
 
     `newcomer` is that model as the bytes of an Arrow file with the columns `SCORED_BY`.
     """
@@ -44,9 +44,9 @@ class PairJob:
 def newcomer_model(
     features: ItemFeatures, spec: LearnerSpec, scale: RankScale | None, level: float
 ) -> pa.RecordBatch:
-    """Return what is expected of a user without a rating, as a model.
+    """Return the model of a user without ratings: the prior.
 
-    `level` is how far ratings lie above the item offset and the expected weights.
+    `level` is the mean of the ratings minus the scores of item offset and prior weights.
     """
     row = {
         "status": FALLBACK,
@@ -73,44 +73,44 @@ def as_bytes(model: pa.RecordBatch) -> bytes:
 def pair_predictions(
     users: pa.StringArray, models: pa.RecordBatch, items: IntArray, job: PairJob, folder: str
 ) -> FloatArray:
-    """Return the rating predicted for every pair; of learners of an order alone the score.
+    """Return the predicted rating of every pair; learners that only order items give the score.
 
-    `models` has a row per pair, null where the user is not known; `items` are numbers, or `NEW`.
-    A new user, or one whose model failed, is scored by the newcomer's model; a new item is an
-    average one without an offset.
+    `models` has a row per pair, null where the user is unknown; `items` are numbers, or `NEW`.
+    A new user, or one whose model failed, is scored by the newcomer's model. A new item has the
+    mean features of all items and no offset.
     """
     features = open_files(job.files, folder)
     if (items == NEW).any():
         features = _with_new_item(job.files, folder)
         items = np.where(items == NEW, len(features.offset) - 1, items)
     newcomer = pa.ipc.open_file(job.newcomer).get_batch(0)
-    known = pc.fill_null(pc.not_equal(models.column("status"), FAILED), False).to_numpy(
+    has_model = pc.fill_null(pc.not_equal(models.column("status"), FAILED), False).to_numpy(
         zero_copy_only=False
     )
-    rows, owner = _one_row_each(users, models, known, newcomer)
-    found = _predicted(rows, owner, items, features, job.scale)
-    missing = np.isnan(found)
+    rows, owner = _one_row_each(users, models, has_model, newcomer)
+    ratings = _predicted(rows, owner, items, features, job.scale)
+    missing = np.isnan(ratings)
     if missing.any():
-        last = np.full(int(missing.sum()), len(rows) - 1)
-        found[missing] = _predicted(rows, last, items[missing], features, job.scale)
-    return found
+        newcomers = np.full(int(missing.sum()), len(rows) - 1)
+        ratings[missing] = _predicted(rows, newcomers, items[missing], features, job.scale)
+    return ratings
 
 
 def _one_row_each(
     users: pa.StringArray,
     models: pa.RecordBatch,
-    known: NDArray[np.bool_],
+    has_model: NDArray[np.bool_],
     newcomer: pa.RecordBatch,
 ) -> tuple[pa.RecordBatch, IntArray]:
-    """Return every user's model once, the newcomer's last, and the place of each pair's."""
+    """Return every user's model once, the newcomer's last, and the model's row for each pair."""
     encoded = users.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
-    codes, first, place = np.unique(
-        np.where(known, encoded, -1), return_index=True, return_inverse=True
+    codes, first, code_of_pair = np.unique(
+        np.where(has_model, encoded, -1), return_index=True, return_inverse=True
     )
-    own = codes >= 0
-    rows = pa.Table.from_batches([models.take(pa.array(first[own])), newcomer])
-    owner = place - (len(codes) - int(own.sum()))
-    owner[~known] = len(rows) - 1
+    is_user = codes >= 0
+    rows = pa.Table.from_batches([models.take(pa.array(first[is_user])), newcomer])
+    owner = code_of_pair - (len(codes) - int(is_user.sum()))
+    owner[~has_model] = len(rows) - 1
     return rows.combine_chunks().to_batches()[0], owner
 
 
@@ -124,37 +124,37 @@ def _predicted(
     order = np.argsort(owner, kind="stable")
     sizes = np.bincount(owner, minlength=len(rows))
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    asked = HeldOut(
+    pairs = HeldOut(
         pa.array([""] * len(rows)), items[order].astype(np.int32),
         np.zeros(len(items), dtype=np.float32), ends,
     )  # fmt: skip
-    back = np.empty(len(items))
-    back[order] = predicted_values(rows, asked, features, scale)
-    return back
+    ratings = np.empty(len(items))
+    ratings[order] = predicted_values(rows, pairs, features, scale)
+    return ratings
 
 
 def predicted_values(
-    models: pa.RecordBatch, asked: HeldOut, features: ItemFeatures, scale: RankScale | None
+    models: pa.RecordBatch, pairs: HeldOut, features: ItemFeatures, scale: RankScale | None
 ) -> FloatArray:
-    """Return the rating that every model predicts of its items, end to end.
+    """Return the rating that every model predicts for its items, end to end.
 
-    Learners of ranks predict the level of the rank, learners of an order alone their score; NaN
-    where a model failed or its score is no number.
+    Learners of ranks predict the level of the rank; learners that only order items give the score.
+    NaN where a model failed or a score is not finite.
     """
-    found = predictions(models, asked, features, scale)
-    sizes = np.diff(asked.ends)
-    values = np.full(len(asked.items), np.nan)
-    scored = np.repeat(np.asarray(found.scores.is_valid()), sizes)
-    values[scored] = ragged(found.scores)[0]
-    if scale is not None and found.ranks.null_count < len(models):
-        ranked = np.repeat(np.asarray(found.ranks.is_valid()), sizes)
-        values[ranked] = scale.ratings(ragged(found.ranks)[0])
+    predicted = predictions(models, pairs, features, scale)
+    sizes = np.diff(pairs.ends)
+    values = np.full(len(pairs.items), np.nan)
+    scored = np.repeat(np.asarray(predicted.scores.is_valid()), sizes)
+    values[scored] = ragged(predicted.scores)[0]
+    if scale is not None and predicted.ranks.null_count < len(models):
+        ranked = np.repeat(np.asarray(predicted.ranks.is_valid()), sizes)
+        values[ranked] = scale.ratings(ragged(predicted.ranks)[0])
     return values
 
 
 @lru_cache(maxsize=2)
 def _with_new_item(files: FeatureFiles, folder: str) -> ItemFeatures:
-    """Return the features with an item more: an average one, without an offset."""
+    """Return the features with one more item: the mean of all items, without an offset."""
     features = open_files(files, folder)
     average = features.matrix.mean(axis=0, dtype=np.float64, keepdims=True)
     if len(features.matrix) == 0:

@@ -1,4 +1,4 @@
-"""What is known of a user's scores before anything is learned from the ratings."""
+"""A user's scores before learning: item offset and prior weights."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prior:
-    """The offset of every item of the user, and the weights expected that are part of it."""
+    """The score before learning of every item of the user, and the prior weights in it."""
 
     offset: Vector | None
     expected: Vector | None
 
     @property
     def expected_norm(self) -> float | None:
-        """Return the norm of the expected weights."""
+        """Return the norm of the prior weights."""
         return None if self.expected is None else math.sqrt(self.expected @ self.expected)
 
     def sample(self, problem: Problem) -> Sample:
-        """Return the training part of the problem, with the offset there."""
+        """Return the training part of the problem with its offsets."""
         train = problem.train
         offset = None if self.offset is None else self.offset[train]
         weights = None if problem.weights is None else problem.weights[train]
         return Sample(problem.X[train], problem.ratings[train], offset, weights)
 
     def held_out(self, problem: Problem) -> tuple[NDArray[np.float64], Vector | None]:
-        """Return the features of the held-out items, and the offset there."""
+        """Return the features of the held-out items and their offsets."""
         test = problem.test
         return problem.X[test], None if self.offset is None else self.offset[test]
 
 
 def prior_of(problem: Problem, spec: LearnerSpec, *, fallback: bool = False) -> Prior:
-    """Return what the learner starts from; a `fallback` has nothing else.
+    """Return the prior that the learner starts from; a `fallback` has no other model.
 
-    The baseline is the item's offset alone, whatever is known about the user.
+    A baseline uses the item offset alone, without the weights expected of the user.
     """
     if not (spec.item_offset or fallback):
         return Prior(None, None)

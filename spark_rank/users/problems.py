@@ -1,4 +1,4 @@
-"""From a batch of user blocks to learning problems: each user's rows of the feature files."""
+"""Turns a batch of user blocks into learning problems with each user's rows of the features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_rank.features.files import ItemFeatures
 from spark_rank.features.gathering import gatherable, gathered_rows
 from spark_rank.users.batches import ragged
 
-# the column of blocks that says how much each rating counts, where there is one
+# the optional column of blocks with the weights of the ratings
 WEIGHTS = "weights"
 
 
@@ -23,10 +23,10 @@ WEIGHTS = "weights"
 class Problem:
     """One user's learning problem; the first `n_train` rows are for training.
 
-    `full_offset` are the scores before learning: the item offset, and what is expected of the
-    user. `reviewers` are the numbers of the reviewers whose ratings the features are, or None
-    where all users have the same features. Of these `excluded_feature` is the user's own, if
-    there is one.
+    `full_offset` are the scores before learning: the item offset plus the prior of the user.
+    `reviewers` are the numbers of the reviewers whose ratings the features are, or None where all
+    users have the same features. `excluded_feature` is the feature made of the user's own
+    ratings, if there is one.
     """
 
     user: int
@@ -55,7 +55,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Users:
-    """The blocks of some users: user u owns the places ends[u] to ends[u + 1]."""
+    """The blocks of some users: the ratings of user u are ends[u] to ends[u + 1]."""
 
     users: list[int]
     user_ids: list[str]
@@ -82,23 +82,23 @@ class Users:
     def one_by_one(self) -> Iterator[Users]:
         """Yield every user alone."""
         for row in range(len(self.users)):
-            own = slice(self.ends[row], self.ends[row + 1])
+            entries = slice(self.ends[row], self.ends[row + 1])
             yield Users(
                 self.users[row : row + 1], self.user_ids[row : row + 1],
                 self.ends[row : row + 2] - self.ends[row], self.n_train[row : row + 1],
-                self.items[own], self.ratings[own],
-                None if self.weights is None else self.weights[own],
+                self.items[entries], self.ratings[entries],
+                None if self.weights is None else self.weights[entries],
             )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """Problems whose arrays are parts of common ones, one user after the other.
+    """Problems of several users in shared arrays, one user after the other.
 
-    The features of a place are a row of `matrix`, by its number in `rows`, but for the user's
-    `excluded` column, which says nothing; negative means that there is none. Features are not
-    gathered before they are asked for: they need more memory than all the rest. With `reviewers`
-    of his or her own, a user is alone.
+    The features of a rating are the row of `matrix` that `rows` names, with 0 in the user's
+    `excluded` column; a negative number means that there is none. The rows are gathered only when
+    a problem is yielded: they need more memory than everything else. A user whose `reviewers`
+    differ from those of others has a group of one.
     """
 
     blocks: Users
@@ -115,31 +115,31 @@ class ProblemGroup:
         return [None if column < 0 else column for column in self.excluded.tolist()]
 
     def problems(self, wanted: NDArray[np.bool_] | None = None) -> Iterator[tuple[int, Problem]]:
-        """Yield each user's with its place in the group; if that is asked, of `wanted` users."""
+        """Yield each user's position in the group and problem; with `wanted`, only these users."""
         blocks, excluded = self.blocks, self.excluded_features()
         users = range(len(blocks.users)) if wanted is None else np.flatnonzero(wanted).tolist()
         for user in users:
-            own = slice(int(blocks.ends[user]), int(blocks.ends[user + 1]))
-            X = gathered_rows(self.matrix, self.rows[own])
+            part = slice(int(blocks.ends[user]), int(blocks.ends[user + 1]))
+            X = gathered_rows(self.matrix, self.rows[part])
             if excluded[user] is not None:
                 X[:, excluded[user]] = 0.0
             yield user, Problem(
-                blocks.users[user], blocks.user_ids[user], blocks.items[own], blocks.ratings[own],
-                int(blocks.n_train[user]), X, self.offset[own], self.full_offset[own],
+                blocks.users[user], blocks.user_ids[user], blocks.items[part], blocks.ratings[part],
+                int(blocks.n_train[user]), X, self.offset[part], self.full_offset[part],
                 None if self.expected is None else self.expected[user],
                 excluded[user], self.reviewers,
-                None if blocks.weights is None else blocks.weights[own],
+                None if blocks.weights is None else blocks.weights[part],
             )  # fmt: skip
 
 
 def problem_groups(
     batch: pa.RecordBatch, features: ItemFeatures, panel: Mapping[int, int]
 ) -> Iterator[ProblemGroup]:
-    """Find the users' rows of the feature files.
+    """Yield groups of learning problems from a batch of user blocks.
 
-    `panel` tells which column is a user's own: a reviewer's own ratings must not predict
-    themselves. Where every user has other reviewers it tells nothing, for they are never the
-    user. Such users come one by one.
+    `panel` has the feature column of each reviewer by user number: a reviewer's ratings must not
+    predict themselves. Where each user has other reviewers it is not used, since nobody is his or
+    her own reviewer, and users come one by one.
     """
     if batch.num_rows == 0:
         return
@@ -149,9 +149,9 @@ def problem_groups(
         return
     for alone in users.one_by_one():
         reviewers = features.reviewers(alone.users[0], alone.user_ids[0])
-        own = features.rows(alone.items, reviewers)
-        rows = np.arange(len(own), dtype=np.int32)
-        yield replace(_group(alone, features, own, rows, {}), reviewers=reviewers)
+        matrix = features.rows(alone.items, reviewers)
+        rows = np.arange(len(matrix), dtype=np.int32)
+        yield replace(_group(alone, features, matrix, rows, {}), reviewers=reviewers)
 
 
 def _group(

@@ -1,4 +1,4 @@
-"""Ratings to ranks and back: the scale that learners of ranks and their metrics share."""
+"""Converts ratings to ranks and back, for learners of ranks and their metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_rank.rank_rule import cuts_between, ranks_from_scores
 
 @dataclass(frozen=True)
 class RankScale:
-    """The ascending levels of the ratings and, of a scale that was cut, where all but one begin."""
+    """The levels of the ratings in ascending order and, for a cut scale, the cuts between them."""
 
     levels: tuple[float, ...]
     cuts: tuple[float, ...] | None = None
@@ -23,11 +23,11 @@ class RankScale:
         return len(self.levels)
 
     def thresholds(self) -> NDArray[np.float64]:
-        """Return where ranks 2..k begin among ratings: the cuts, or half way between levels."""
+        """Return the ratings where ranks 2..k begin: the cuts, or the midpoints between levels."""
         return cuts_between(self.levels) if self.cuts is None else np.array(self.cuts)
 
     def ranks(self, ratings: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the rank 1..k of every rating, or score on the scale of the ratings."""
+        """Return the rank 1..k of every rating, or of every score on the rating scale."""
         return ranks_from_scores(ratings, self.thresholds())
 
     def ratings(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:

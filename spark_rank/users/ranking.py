@@ -1,4 +1,4 @@
-"""Puts users' held-out items in order by a preference: what a Spark worker does with a bucket."""
+"""Ranks users' held-out items by a preference: the work of a Spark worker on one bucket."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spark_rank.users.learning import FAILED
 from spark_rank.users.stored_models import SCORING_COLUMNS, StoredModels
 
 _SCHEMA = arrow_schema(RANKINGS.columns)
-# what is read of the models
+# the columns of the models that are read
 MODEL_COLUMNS = ("user_id", "learner", "status", *SCORING_COLUMNS, "bucket")
 _ALL = np.iinfo(np.int64).max
 VOTES, MEMBERS = "votes", "members"
@@ -33,9 +33,9 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RankJob:
-    """How items are ordered: by whom, by what preference, method, how many, and what draws follow.
+    """How items are ranked: learners, preference, method, number of items, and seed of the draws.
 
-    `files` has the item ids, and the features for members to score.
+    `files` has the item ids, and the features that members score with.
     """
 
     learners: tuple[str, ...]
@@ -52,36 +52,38 @@ def rank_bucket(
     job: RankJob,
     open_features: Callable[[FeatureFiles], ItemFeatures] = open_distributed,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a ranking for every user whom every asked learner can score, in the users' order."""
+    """Yield a ranking for every user with a model of each learner, by user number."""
     features = open_features(job.files)
-    known = models.filter(pc.not_equal(models.column("status"), FAILED))
-    asked = [known.filter(pc.equal(known.column("learner"), label)).combine_chunks()
+    usable = models.filter(pc.not_equal(models.column("status"), FAILED))
+    by_learner = [usable.filter(pc.equal(usable.column("learner"), label)).combine_chunks()
              for label in job.learners]  # fmt: skip
     for batch in in_order(blocks):
-        places = [pc.index_in(batch.column("user_id"), table.column("user_id")) for table in asked]
-        there = places[0].is_valid()
-        for others in places[1:]:
-            there = pc.and_(there, others.is_valid())
-        if there.true_count:
-            own = [table.take(each.filter(there)).combine_chunks().to_batches()[0]
-                   for table, each in zip(asked, places, strict=True)]  # fmt: skip
-            yield ranked(held_out(batch.filter(there)), own, features, job)
+        places = [
+            pc.index_in(batch.column("user_id"), table.column("user_id")) for table in by_learner
+        ]
+        has_all = places[0].is_valid()
+        for positions in places[1:]:
+            has_all = pc.and_(has_all, positions.is_valid())
+        if has_all.true_count:
+            user_models = [table.take(each.filter(has_all)).combine_chunks().to_batches()[0]
+                   for table, each in zip(by_learner, places, strict=True)]  # fmt: skip
+            yield ranked(held_out(batch.filter(has_all)), user_models, features, job)
 
 
 def ranked(
     data: HeldOut, models: Sequence[pa.RecordBatch], features: ItemFeatures, job: RankJob
 ) -> pa.RecordBatch:
-    """Return a ranking per user; `models` has a row per user for every learner that is asked.
+    """Return a ranking per user; `models` has a batch per learner with a row per user.
 
-    A user with a score that is no finite number has no ranking.
+    A user with a score that is not finite has no ranking.
     """
-    found = [predictions(rows, data, features, None).scores for rows in models]
-    known = np.logical_and.reduce([np.asarray(each.is_valid()) for each in found])
-    if not known.all():  # a score beyond all numbers has no place in an order
-        data = data.of(np.flatnonzero(known))
-        found = [each.filter(pa.array(known)) for each in found]
-        models = [rows.filter(pa.array(known)) for rows in models]
-    scores = np.column_stack([ragged(each)[0].astype(np.float64) for each in found])
+    predicted = [predictions(rows, data, features, None).scores for rows in models]
+    is_finite = np.logical_and.reduce([np.asarray(each.is_valid()) for each in predicted])
+    if not is_finite.all():  # a score that is not finite cannot be ranked
+        data = data.of(np.flatnonzero(is_finite))
+        predicted = [each.filter(pa.array(is_finite)) for each in predicted]
+        models = [rows.filter(pa.array(is_finite)) for rows in models]
+    scores = np.column_stack([ragged(each)[0].astype(np.float64) for each in predicted])
     keys = user_keys(data.users, job.seed)
     if job.preference == MEMBERS:
         ranking = _by_members(data, scores, keys, models[0], features, job)
@@ -100,7 +102,7 @@ def ranked(
 
 
 def user_keys(users: pa.StringArray, seed: int) -> NDArray[np.uint64]:
-    """Return what each user's draws depend on: 64 bits of a hash of seed and id."""
+    """Return the key of each user's draws: 64 bits of a hash of seed and id."""
     hashes = [blake2b(f"rank/{seed}/{user}".encode(), digest_size=8).digest()
               for user in users.to_pylist()]  # fmt: skip
     return np.frombuffer(b"".join(hashes), "<u8")
@@ -116,14 +118,14 @@ def _rank(
     top = _ALL if job.top is None else job.top
     if not np.isfinite(scores).all():
         raise ContractError(
-            f"rank: {', '.join(job.learners)}: a score is not a finite number, and has no place in "
-            "an order: look at the models' `status`, and at the size of the features"
+            f"rank: {', '.join(job.learners)}: a score is not finite and cannot be ranked: check "
+            "the models' `status` and the size of the features"
         )
-    found = rank_users(
+    rankings = rank_users(
         np.ascontiguousarray(scores), ratings.astype(np.float64), ends, keys,
         job.method == "quicksort", top,
     )  # fmt: skip
-    return UserRankings(*found)
+    return UserRankings(*rankings)
 
 
 def _by_members(
@@ -134,17 +136,17 @@ def _by_members(
     features: ItemFeatures,
     job: RankJob,
 ) -> UserRankings:
-    """Let every user's members vote. Who was not learned has none: the model's scores decide."""
-    there = batch.column("members").is_valid().to_pylist()
+    """Let every user's members vote; for a model without members, its scores decide."""
+    members_exist = batch.column("members").is_valid().to_pylist()
     stored = StoredModels(batch, features.item_ids)
     parts = []
-    for user, has_members in enumerate(there):
-        own = slice(data.ends[user], data.ends[user + 1])
-        voters = scores[own]
+    for user, has_members in enumerate(members_exist):
+        entries = slice(data.ends[user], data.ends[user + 1])
+        voters = scores[entries]
         if has_members:
-            voters = stored[user].member_scores(features, data.items[own]).T
-        ends = np.array([0, own.stop - own.start])
-        parts.append(_rank(voters, data.ratings[own], ends, keys[user : user + 1], job))
+            voters = stored[user].member_scores(features, data.items[entries]).T
+        ends = np.array([0, entries.stop - entries.start])
+        parts.append(_rank(voters, data.ratings[entries], ends, keys[user : user + 1], job))
     chosen = [part.chosen + start for part, start in zip(parts, data.ends, strict=False)]
     sizes = [len(part.chosen) for part in parts]
     return UserRankings(

@@ -1,4 +1,4 @@
-"""Metrics of predictions beside ratings, user by user, whoever made the predictions."""
+"""Computes a metric user by user from ratings and any predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALUE_COLUMNS = (
 
 @dataclass(frozen=True)
 class PairMetric:
-    """A metric by its name, and what it depends on besides predictions and ratings."""
+    """A metric by name, with its settings."""
 
     name: str
     top_n: int
@@ -34,11 +34,11 @@ class PairMetric:
 def metric_values(
     batches: Iterator[pa.RecordBatch], metric: PairMetric
 ) -> Iterator[pa.RecordBatch]:
-    """Turn users with lists ``ratings, predictions`` into a value each."""
+    """Turn rows with the lists ``ratings, predictions`` into a value per user."""
     for batch in batches:
         ratings, ends = ragged(batch.column("ratings"))
         predictions, _ = ragged(batch.column("predictions"))
-        found, _ = batch_metrics_and_roc(
+        metrics, _ = batch_metrics_and_roc(
             predictions, ratings, ends,
             on_rating_scale=np.ones(len(batch), dtype=bool),
             top=metric.top_n,
@@ -48,5 +48,5 @@ def metric_values(
             cuts=None if metric.scale is None else metric.scale.cuts,
             grid=ROC_GRID,
         )  # fmt: skip
-        columns = [batch.column("user_id"), pa.array(found[metric.name], from_pandas=True)]
+        columns = [batch.column("user_id"), pa.array(metrics[metric.name], from_pandas=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(VALUE_COLUMNS))

@@ -1,4 +1,4 @@
-"""Every user's best and worst unseen items: what a Spark worker does with a batch of users."""
+"""Lists every user's best and worst unseen items: the work of a Spark worker on a batch."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _SOURCE_OF_STATUS = {"learned": 0, "approximated": 0, "fallback": 1, "failed": 2
 _NEW_ITEM = 3
 NO_RATINGS = "no_training_ratings"
 
-# scores held at once: 8 MB in single precision, which the second level of cache still helps with
+# scores in memory at once: 8 MB in single precision, close to the size of a second-level cache
 _BLOCK = 2**21
 _MOST_COLUMNS = 2**16
-# items whose features are held in double precision for one user
+# items whose features are in memory in double precision for one user
 _MOST_ROWS = 2**13
 
 IntArray = NDArray[np.int64]
@@ -57,9 +57,9 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RecommendJob:
-    """What a worker needs to know: feature files, learner, lengths of the lists, rating scale.
+    """The settings of a worker: feature files, learner, lengths of the lists, rating scale.
 
-    `low` and `high` are the least and greatest rating there is.
+    `low` and `high` are the least and the greatest rating of the scale.
     """
 
     files: FeatureFiles
@@ -72,19 +72,19 @@ class RecommendJob:
 
 
 class Shared(Protocol):
-    """What Spark's broadcast of the items' facts looks like."""
+    """A Spark broadcast of the item facts."""
 
     @property
     def value(self) -> bytes:
-        """Return the facts as `facts_as_bytes` made them."""
+        """Return the bytes that `facts_as_bytes` returned."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The items that may be recommended, in the order of their ids, which decides ties.
+    """The items that may be recommended, in the order of their ids, which breaks ties.
 
-    `matrix` has their features and, last, their offset in single precision, `longest` is the
-    greatest length of its rows; `position_of` has the position of every item by number, or `NONE`.
+    `matrix` has their features and, last, their offset in single precision, and `longest` is the
+    greatest norm of its rows. `position_of` has the position of every item by number, or `NONE`.
     """
 
     items: IntArray
@@ -115,14 +115,14 @@ class Catalogue:
         )  # fmt: skip
 
     def blocks(self, most: int) -> Iterator[slice]:
-        """Return the positions in parts of at most so many, in order."""
+        """Yield slices of at most `most` positions, in order."""
         for start in range(0, len(self.items), most):
             yield slice(start, min(start + most, len(self.items)))
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists in the making, a row per user of the batch, and what each may not get."""
+    """The lists while they are filled, a row per user, and the positions of seen items."""
 
     best: tuple[tuple[float, BestItems], ...]
     seen: IntArray
@@ -130,12 +130,12 @@ class Lists:
 
 
 def list_facts(items: pa.Table) -> pa.RecordBatch:
-    """Return what lists tell of items, from a table by number: ``title, n_ratings, candidate``."""
+    """Return ``title, n_ratings, candidate`` of every item, from a table ordered by item number."""
     return items.select(["title", "n_ratings", "candidate"]).combine_chunks().to_batches()[0]
 
 
 def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
-    """Return the `list_facts` of every item as `recommend_batches` takes them."""
+    """Return the `list_facts` of every item as bytes, for `recommend_batches`."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, facts.schema) as writer:
         writer.write_batch(facts)
@@ -145,7 +145,7 @@ def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
 def recommend_bucket(
     blocks: pa.Table, models: pa.Table, asked: Asked, users: int, job: RecommendJob, facts: Shared
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the lists of a bucket's users, at most so many at a time, in the users' order."""
+    """Yield the lists of a bucket's users, by user number, `users` at a time."""
     yield from recommend_batches(users_with_models(blocks, models, asked, users), job, facts)
 
 
@@ -165,24 +165,24 @@ def recommend_batches(
 def lists_of(
     batch: pa.RecordBatch, job: RecommendJob, features: ItemFeatures, catalogue: Catalogue
 ) -> pa.RecordBatch:
-    """Return the rows of `recommendations` of users with `WANTED_COLUMNS`."""
+    """Return the rows of `recommendations` for users with `WANTED_COLUMNS`."""
     lists = _empty_lists(batch, job, catalogue)
     _fill(lists, batch, features, catalogue)
-    _keep_apart(lists, batch, features, catalogue)
+    _separate_lists(lists, batch, features, catalogue)
     return _as_rows(lists, batch, job, catalogue)
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) -> Lists:
     seen, ends = ragged(batch.column("items"))
-    asked = ((TOP, job.top), (BOTTOM, job.bottom))
-    best = tuple((sign, no_items(len(batch), size)) for sign, size in asked if size > 0)
+    lengths = ((TOP, job.top), (BOTTOM, job.bottom))
+    best = tuple((sign, no_items(len(batch), size)) for sign, size in lengths if size > 0)
     return Lists(best, catalogue.position_of[seen], ends)
 
 
 def _fill(
     lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
 ) -> None:
-    """Put items into the lists: users of linear models many at a time, others one by one."""
+    """Fill the lists: many users of linear models at a time, others one by one."""
     linear = linear_rows(batch)
     models = LinearScores(
         weight_matrix(batch, linear, features.matrix.shape[1]),
@@ -192,48 +192,53 @@ def _fill(
     errors = product_errors(models, catalogue.longest, np.abs(catalogue.offsets).max(initial=0.0))
     screened = linear & np.isfinite(errors)
     rows = np.flatnonzero(screened)
-    together = max(1, _BLOCK // max(1, min(len(catalogue.items), _MOST_COLUMNS)))
-    room = np.empty(min(together, len(rows)) * min(len(catalogue.items), _MOST_COLUMNS), np.float32)
-    for first in range(0, len(rows), together):
-        _add_together(lists, rows[first : first + together], models, errors, catalogue, room)
+    users_at_once = max(1, _BLOCK // max(1, min(len(catalogue.items), _MOST_COLUMNS)))
+    room = np.empty(
+        min(users_at_once, len(rows)) * min(len(catalogue.items), _MOST_COLUMNS), np.float32
+    )
+    for first in range(0, len(rows), users_at_once):
+        _add_linear_users(
+            lists, rows[first : first + users_at_once], models, errors, catalogue, room
+        )
     if not screened.all():
         stored = StoredModels(batch, features.item_ids)
         for row in np.flatnonzero(~screened).tolist():
-            _add_alone(lists, row, stored[row], features, catalogue)
+            _add_user(lists, row, stored[row], features, catalogue)
 
 
-def _keep_apart(
+def _separate_lists(
     lists: Lists, batch: pa.RecordBatch, features: ItemFeatures, catalogue: Catalogue
 ) -> None:
-    """Leave a user's best items out of the worst, of which the next ones take their places.
+    """Remove a user's best items from the list of the worst, and fill it with the next ones.
 
-    An item is both where little is unseen or scores are equal: few users are gone through again.
+    An item is in both lists only if a user has few unseen items, or equal scores. Only the lists
+    of such users are made again.
     """
     if len(lists.best) < 2:
         return
     (_, top), (sign, bottom) = lists.best
-    rows = _sharing(top, bottom)
+    rows = _rows_with_shared_items(top, bottom)
     if len(rows) == 0:
         return
-    refused = [
+    excluded = [
         np.concatenate([lists.seen[lists.ends[row] : lists.ends[row + 1]], top.positions[row]])
         for row in rows
     ]
-    ends = np.cumsum([0, *map(len, refused)])
-    others = no_items(len(rows), bottom.scores.shape[1])
-    again = Lists(((sign, others),), np.concatenate(refused), ends)
-    _fill(again, batch.take(pa.array(rows)), features, catalogue)
-    put_items(bottom, rows, others)
+    ends = np.cumsum([0, *map(len, excluded)])
+    next_items = no_items(len(rows), bottom.scores.shape[1])
+    remaining = Lists(((sign, next_items),), np.concatenate(excluded), ends)
+    _fill(remaining, batch.take(pa.array(rows)), features, catalogue)
+    put_items(bottom, rows, next_items)
 
 
-def _sharing(top: BestItems, bottom: BestItems) -> IntArray:
+def _rows_with_shared_items(top: BestItems, bottom: BestItems) -> IntArray:
     """Return the rows of the users who have an item in both lists."""
     ascending = np.sort(np.hstack([top.positions, bottom.positions]), axis=1)
-    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != NONE)
-    return np.flatnonzero(twice.any(axis=1))
+    repeated = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] != NONE)
+    return np.flatnonzero(repeated.any(axis=1))
 
 
-def _add_together(
+def _add_linear_users(
     lists: Lists,
     rows: IntArray,
     models: LinearScores,
@@ -241,7 +246,7 @@ def _add_together(
     catalogue: Catalogue,
     room: NDArray[np.float32],
 ) -> None:
-    """Add all items to the lists of `rows`; `room` is where their products are held."""
+    """Add all items to the lists of `rows`; `room` is memory for their products."""
     weights = np.column_stack([models.weights[rows], models.offset_weights[rows]])
     weights = weights.astype(np.float32)
     for part in catalogue.blocks(_MOST_COLUMNS):
@@ -253,13 +258,13 @@ def _add_together(
             add_linear(best, sign, products, rows, errors, models, block, offsets, part.start)
 
 
-def _add_alone(
+def _add_user(
     lists: Lists, row: int, model: StoredModel, features: ItemFeatures, catalogue: Catalogue
 ) -> None:
     user = np.array([row])
     for part in catalogue.blocks(_MOST_ROWS):
         scores = model.scores(features, catalogue.items[part])
-        scores[~np.isfinite(scores)] = np.nan  # nobody is told of a score beyond all numbers
+        scores[~np.isfinite(scores)] = np.nan  # a score that is not finite is never listed
         forget(scores[None, :], user, lists.seen, lists.ends, part.start)
         for sign, best in lists.best:
             add_scored(best, row, sign, scores, part.start)
@@ -268,7 +273,7 @@ def _add_alone(
 def _as_rows(
     lists: Lists, batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue
 ) -> pa.RecordBatch:
-    """Return a row per user, list and place, users in the order of the batch."""
+    """Return a row per user, list and position, users in the order of the batch."""
     names = ["top" if sign == TOP else "bottom" for sign, _ in lists.best]
     sizes = [best.scores.shape[1] for _, best in lists.best]
     positions = np.hstack([best.positions for _, best in lists.best])
@@ -312,9 +317,9 @@ def _sources(batch: pa.RecordBatch) -> IntArray:
 def predictions(
     scores: NDArray[np.float64], users: IntArray, batch: pa.RecordBatch, job: RecommendJob
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ranks and ratings predicted, NaN where a score is neither a rating nor a rank.
+    """Return predicted ranks and ratings, NaN where the score gives none.
 
-    A rating is the score kept within the scale; of learners of ranks, the level of the rank.
+    A rating is the score, limited to the scale; for learners of ranks, the level of the rank.
     """
     on_scale = batch.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
     rated = on_scale.astype(bool)[users]
@@ -324,9 +329,9 @@ def predictions(
         ranks[rated] = job.scale.ranks(scores[rated])
     ends = np.searchsorted(users, np.arange(len(batch) + 1))
     for row in np.flatnonzero(has_ranks(batch)).tolist():
-        own = slice(ends[row], ends[row + 1])
-        found = rank_rule(batch, row).ranks(scores[own])
-        ranks[own] = found
+        entries = slice(ends[row], ends[row + 1])
+        predicted = rank_rule(batch, row).ranks(scores[entries])
+        ranks[entries] = predicted
         if job.scale is not None:
-            ratings[own] = job.scale.ratings(found)
+            ratings[entries] = job.scale.ratings(predicted)
     return ranks, ratings

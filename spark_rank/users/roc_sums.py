@@ -1,4 +1,4 @@
-"""Mean ROC curves of learners and groups of users: sums that tasks leave, and what they tell."""
+"""Computes the mean ROC curve of each learner and group of users, from the sums of tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_rank.users.user_groups import ALL, UserGroups
 # sums of doubles depend on the order of addition, sums of integers do not
 _FIXED_POINT = 1 << 30
 
-# what a task leaves of the curves of a learner and group
+# a task's sum of the curves of a learner and group
 ROC_SUM_COLUMNS = (
     Column("learner", "string", "name"),
     Column("user_group", "string", "group"),
@@ -29,7 +29,7 @@ Sums = dict[tuple[str, str], tuple[int, NDArray[np.int64]]]
 
 
 def summed_curves(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn rows ``learner, user_group, curve`` into the sums of a task."""
+    """Add up the curves of a task's rows ``learner, user_group, curve``."""
     sums = RocSums()
     for batch in batches:
         defined = batch.filter(pc.is_valid(batch.column("curve")))
@@ -62,7 +62,7 @@ class RocSums:
             _add(self._sums, key, int(users[number]), sums[number])
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield what there is, as rows of `ROC_SUMS`."""
+        """Yield the sums, if any, as rows of `ROC_SUM_COLUMNS`."""
         if self._sums:
             yield pa.RecordBatch.from_pylist(
                 [
@@ -75,17 +75,17 @@ class RocSums:
 
 def roc_table(sums: pa.Table, groups: UserGroups) -> pa.Table:
     """Return the mean curve of every learner and group; groups without a curve are left out."""
-    found: Sums = {}
+    totals_of: Sums = {}
     for row in sums.to_pylist():
         for group in (row["user_group"], ALL):
             totals = np.array(row["totals"], dtype=np.int64)
-            _add(found, (row["learner"], group), row["users"], totals)
+            _add(totals_of, (row["learner"], group), row["users"], totals)
     order = {name: position for position, name in enumerate((ALL, *groups.names()))}
     rows = [
         {"learner": learner, "user_group": group, "users": users,
          "false_positive_rate": float(rate), "true_positive_rate": total / _FIXED_POINT / users}
-        for learner, group in sorted(found, key=lambda key: (key[0], order[key[1]]))
-        for users, totals in [found[learner, group]]
+        for learner, group in sorted(totals_of, key=lambda key: (key[0], order[key[1]]))
+        for users, totals in [totals_of[learner, group]]
         for rate, total in zip(ROC_GRID, totals.tolist(), strict=True)
         if users
     ]  # fmt: skip
@@ -93,5 +93,5 @@ def roc_table(sums: pa.Table, groups: UserGroups) -> pa.Table:
 
 
 def _add(sums: Sums, key: tuple[str, str], users: int, totals: NDArray[np.int64]) -> None:
-    before, already = sums.get(key, (0, 0))
-    sums[key] = before + users, already + totals
+    n_users, sum_so_far = sums.get(key, (0, 0))
+    sums[key] = n_users + users, sum_so_far + totals

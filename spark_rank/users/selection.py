@@ -15,7 +15,7 @@ from spark_rank.users.fitting import Fitted, Limits, Sample, fit
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec, Params
 
-# fewer ratings than this are not cut into folds, nor can two of them be left out
+# fewer ratings than this are too few for folds and for leaving a pair out
 MIN_RATINGS = 4
 
 Vector = NDArray[np.float64]
@@ -24,13 +24,15 @@ Vector = NDArray[np.float64]
 def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vector | None:
     """Return the error of every point of the grid, infinite where learning failed.
 
-    MPRank's is the exact leave-pair-out error, unless `selection` asks for folds; others' are the
-    mean over `folds` of what is left out: the squared difference over pairs, of learners of ranks
-    the rank loss, of learners of an order the misranking. None where the ratings cannot tell: too
-    few, all equal, or, for an order, equal in every fold.
+    For MPRank it is the exact leave-pair-out error, unless `selection` asks for folds. For others
+    it is the mean over folds of the error on the ratings left out: the mean squared difference
+    over pairs, the rank loss of learners of ranks, or the misranking of learners that only order
+    items. None if the ratings are too few, all equal, or, for an order, equal in every fold.
     """
     if sample.weights is not None:
-        raise LearnerError("a grid is not searched where ratings have weights: name one point")
+        raise LearnerError(
+            "a grid cannot be searched with weights: set one value per hyper-parameter"
+        )
     size = len(sample.ratings)
     if size < MIN_RATINGS or sample.ratings.min() == sample.ratings.max():
         return None
@@ -44,14 +46,15 @@ def candidate_errors(spec: LearnerSpec, sample: Sample, limits: Limits) -> Vecto
 
 
 def best_candidate(spec: LearnerSpec, sample: Sample, limits: Limits) -> Params:
-    """Return the hyper-parameters that are best for this user, by the prior if there is one.
+    """Return the best hyper-parameters for this user, by the prior if there is one.
 
-    Without a prior those of least error: the first of equals, or if none can be told.
+    Without a prior they are those of least error. The first point is taken among equals, and if
+    the errors are undefined.
     """
-    own = candidate_errors(spec, sample, limits)
+    errors = candidate_errors(spec, sample, limits)
     if spec.prior is not None:
-        return spec.candidates()[spec.prior.best(own, len(sample.ratings))]
-    return spec.candidates()[0 if own is None else int(np.argmin(own))]
+        return spec.candidates()[spec.prior.best(errors, len(sample.ratings))]
+    return spec.candidates()[0 if errors is None else int(np.argmin(errors))]
 
 
 def held_back_errors(
@@ -59,8 +62,8 @@ def held_back_errors(
 ) -> Vector | None:
     """Return the error of every point on ratings that were held back, infinite where it failed.
 
-    The squared difference is the mean over pairs of different items: however few are held back,
-    an item's difference from itself does not lower it. None where nothing can be told.
+    The squared difference is the mean over pairs of different items, so that few held-back items
+    do not lower it. None if the error is undefined.
     """
     ratings, size = learned_from.ratings, len(held_back.ratings)
     if len(ratings) < 2 or ratings.min() == ratings.max() or size < 2:
@@ -68,19 +71,19 @@ def held_back_errors(
     if spec.measure == "misranking" and np.ptp(held_back.ratings) == 0.0:
         return None
     factor = size / (size - 1) if spec.measure == "msd" else 1.0
-    found = [_left_out_error(spec, params, learned_from, held_back, limits)
+    errors = [_left_out_error(spec, params, learned_from, held_back, limits)
              for params in spec.candidates()]  # fmt: skip
-    return factor * np.array(found, dtype=np.float64)
+    return factor * np.array(errors, dtype=np.float64)
 
 
 def _leaves_pairs_out(spec: LearnerSpec, sample: Sample, limits: Limits) -> bool:
-    # every C's hat matrix has m² entries
+    # the hat matrix of every C has m² entries
     fits = len(sample.ratings) <= limits.max_kernel_ratings
     return spec.kind.exact_leave_pair_out and spec.selection != "k_fold" and fits
 
 
 def _leave_pair_out_errors(spec: LearnerSpec, sample: Sample) -> Vector:
-    """Go through the grid with all values of C at once, for they share a factorisation."""
+    """Return the error of every point; all values of C share one factorisation."""
     learner: Any = spec.kind
     candidates = spec.candidates()
     errors = np.full(len(candidates), np.inf)
@@ -96,15 +99,15 @@ def _leave_pair_out_errors(spec: LearnerSpec, sample: Sample) -> Vector:
             )
         except LearnerError:
             continue
-        found = path.leave_pair_out
-        errors[positions] = np.where(np.isfinite(found), found, np.inf)
+        path_errors = path.leave_pair_out
+        errors[positions] = np.where(np.isfinite(path_errors), path_errors, np.inf)
     return errors
 
 
 def _folds(size: int, folds: int) -> list[NDArray[np.int64]]:
-    """Return the positions of each fold, of two ratings at least: a pair can be ordered."""
-    wanted = max(2, min(folds, size // 2))
-    return [np.arange(first, size, wanted) for first in range(wanted)]
+    """Return the positions of each fold; a fold has at least two ratings, to have a pair."""
+    n_folds = max(2, min(folds, size // 2))
+    return [np.arange(first, size, n_folds) for first in range(n_folds)]
 
 
 def _fold_error(
@@ -116,8 +119,8 @@ def _fold_error(
 ) -> float:
     total, weight = 0.0, 0
     for fold in folds:
-        rest = np.setdiff1d(np.arange(len(sample.ratings)), fold)
-        error = _left_out_error(spec, params, sample.part(rest), sample.part(fold), limits)
+        learned_from = np.setdiff1d(np.arange(len(sample.ratings)), fold)
+        error = _left_out_error(spec, params, sample.part(learned_from), sample.part(fold), limits)
         if error is not None:
             total, weight = total + error * len(fold), weight + len(fold)
     return total / weight
@@ -126,7 +129,7 @@ def _fold_error(
 def _left_out_error(
     spec: LearnerSpec, params: Params, learned_from: Sample, left_out: Sample, limits: Limits
 ) -> float | None:
-    """Return the error on what was left out, infinite after a failure; None: it tells nothing."""
+    """Return the error on the ratings left out, infinite after a failure; None if undefined."""
     try:
         return _error(fit(spec, params, learned_from, limits), left_out, limits.scale)
     except LearnerError:

@@ -1,4 +1,4 @@
-"""What is to be learned for every user: a learner, its hyper-parameters, and how to choose them."""
+"""The specification of a learner for every user: hyper-parameters and how to choose them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Params = Mapping[str, Any]
 class LearnerSpec:
     """A learner to train: its label, its class by name, its hyper-parameters.
 
-    With a `grid` (values by hyper-parameter) each user's are chosen by `selection`:
-    ``leave_pair_out`` or ``k_fold``, starting from the `prior` of a sample of users, if there is
-    one; ``sample`` means that they are still to be chosen for all.
+    With a `grid` (values by hyper-parameter) and the `selection` ``leave_pair_out`` or ``k_fold``,
+    hyper-parameters are chosen for each user, starting from the `prior` of a sample of users, if
+    there is one. ``sample`` means that they are still to be chosen for all users.
     """
 
     label: str
@@ -40,22 +40,22 @@ class LearnerSpec:
 
     @property
     def is_baseline(self) -> bool:
-        """Tell whether the learner is one of the two that every other must beat."""
+        """Tell whether the learner is one of the two baselines."""
         return self.learner in BASELINES
 
     @property
     def needs_features(self) -> bool:
-        """Tell whether the item offset alone leaves nothing to learn; to some it is a feature."""
+        """Tell whether the learner needs features; to some the item offset is enough."""
         return not (self.is_baseline or (self.kind.of_ranks and self.item_offset))
 
     @property
     def chosen_per_user(self) -> bool:
-        """Tell whether every user gets hyper-parameters of his or her own."""
+        """Tell whether hyper-parameters are chosen for each user."""
         return bool(self.grid) and self.selection != "sample"
 
     @property
     def measure(self) -> str:
-        """Return the metric that tells a good point of the grid from a bad one."""
+        """Return the metric by which a point of the grid is chosen."""
         if self.kind.of_ranks:
             return "rank_loss"
         return "msd" if self.kind.on_rating_scale else "misranking"
@@ -66,8 +66,8 @@ class LearnerSpec:
         return [{**self.params, **dict(zip(self.grid, point, strict=True))} for point in points]
 
     def make(self, scale: RankScale | None, params: Params | None = None) -> Learner:
-        """Return a fresh, unfitted learner; the scale tells how many ranks there are."""
-        # the first of each, where none has been chosen
+        """Return a new, unfitted learner; the scale gives the number of ranks."""
+        # the first point of the grid if none has been chosen
         first = self.candidates()[0] if self.grid else self.params
         chosen = dict(first if params is None else params)
         if self.kind.of_ranks and scale is not None:
@@ -76,7 +76,7 @@ class LearnerSpec:
 
     def hyperparameters(self, scale: RankScale | None, params: Params | None = None) -> str:
         """Return all hyper-parameters, defaults too, as JSON."""
-        # asked for once per user, and the same for all of them but where each has its own
+        # called once per user: the text is cached unless hyper-parameters differ by user
         if params is None:
             if scale not in self._texts:
                 self._texts[scale] = json.dumps(self.make(scale).get_params(), sort_keys=True)

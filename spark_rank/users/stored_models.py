@@ -1,6 +1,6 @@
-"""Rows of the table `models`, read back: scores and ranks of any items, whatever the learner.
+"""Reads rows of the table `models` back: scores and ranks of any items, for every learner.
 
-This is the contract's formula in one place:
+The formula of the table's contract:
 
 ``score(i) = intercept + offset_weight·offset(i) + weights·x(i) + Σ_j dual_j K(x(support_j), x(i))
 + Σ base rankers``, or the mean of voting rules' or members' ranks, or the rank of the best
@@ -36,7 +36,7 @@ from spark_rank.users.batches import ragged
 Vector = NDArray[np.float64]
 Items = NDArray[Any]
 
-# what scoring needs of a model row
+# the columns of a model row that scoring needs
 SCORING_COLUMNS = (
     "hyperparameters", "kernel", "gamma", "on_rating_scale", "intercept", "offset_weight",
     "excluded_feature", "reviewers", "weights", "support_items", "dual", "thresholds", "votes",
@@ -45,23 +45,23 @@ SCORING_COLUMNS = (
 )  # fmt: skip
 # without any of these a score is intercept + offset_weight·offset + weights·x on shared features
 _BEYOND_LINEAR = ("reviewers", "dual", "prototypes", "ranker_alphas", "member_votes")
-# columns of one value a model
+# columns with one value per model
 _PLAIN = (
     "hyperparameters", "kernel", "gamma", "on_rating_scale", "excluded_feature", "n_members",
 )  # fmt: skip
 _RANKERS = ("ranker_features", "ranker_cuts", "ranker_below", "ranker_alphas")
-# columns of a list a model, and what their values are to scoring
+# columns with a list per model, and the types of their values in scoring
 _LIST_KINDS = {
     "reviewers": np.int32, "weights": np.float64, "dual": np.float64, "thresholds": np.float64,
     "votes": np.int64, "prototypes": np.float64, "members": np.float64, "member_votes": np.int64,
     **dict(zip(_RANKERS, (np.int64, np.float64, np.bool_, np.float64), strict=True)),
 }  # fmt: skip
-_BLOCK = 2**21  # kernel values held at once
+_BLOCK = 2**21  # kernel values in memory at once
 
 
 @dataclass(frozen=True)
 class BaseRankers:
-    """RankBoost's sum: thresholds on single features, and their weights."""
+    """RankBoost's base rankers: thresholds on single features, and their weights."""
 
     features: NDArray[np.int64]
     cuts: Vector
@@ -78,7 +78,7 @@ class BaseRankers:
 
 @dataclass(frozen=True)
 class RankRule:
-    """How scores become ranks: by thresholds, or as means of ranks by the nearest, half up."""
+    """How scores become ranks: by thresholds; without, rounded to the nearest, half up."""
 
     thresholds: Vector | None
 
@@ -91,7 +91,7 @@ class RankRule:
 
 @dataclass(frozen=True)
 class StoredModel:
-    """One user's model as a row has it; arrays in float64, items by number."""
+    """One user's model from its row; arrays are in float64, items are numbers."""
 
     on_rating_scale: bool
     intercept: float
@@ -110,7 +110,7 @@ class StoredModel:
     member_votes: NDArray[np.int64] | None = None
 
     def scores(self, features: ItemFeatures, items: Items) -> Vector:
-        """Return the scores of `items`, in O(d) an item; kernels O(m d), base rankers O(T)."""
+        """Return the scores of `items`: O(d) each, with kernels O(m d), with base rankers O(T)."""
         X = item_rows(features, self, items)
         offset = np.asarray(features.offset[items], dtype=np.float64)
         if self.prototypes is not None:
@@ -137,7 +137,7 @@ class StoredModel:
         return products.argmax(axis=1) + 1.0
 
     def member_scores(self, features: ItemFeatures, items: Items) -> Vector:
-        """Return what every member of an ensemble scores `items`, a row each: O(N d) an item."""
+        """Return the scores of `items`, a row per member of the ensemble: O(N d) per item."""
         assert self.members is not None
         X = item_rows(features, self, items)
         extended = np.column_stack([X, np.asarray(features.offset[items], dtype=np.float64)])
@@ -145,7 +145,7 @@ class StoredModel:
         return np.vstack([row_products(extended, np.ascontiguousarray(rule)) for rule in rules])
 
     def _member_means(self, X: Vector, offset: Vector) -> Vector:
-        """Return the mean of the members' ranks by their votes, in O(N (d + k)) a row."""
+        """Return the mean of the members' ranks, weighted by votes: O(N (d + k)) per row."""
         assert self.members is not None
         assert self.member_votes is not None
         extended = read_only(np.column_stack([X, offset]))
@@ -156,7 +156,7 @@ class StoredModel:
         return np.asarray(sums / self.member_votes.sum())
 
     def _vote_means(self, features: ItemFeatures, X: Vector) -> Vector:
-        """Return the mean rank by votes; linear rules score by weights of their own."""
+        """Return the mean rank, weighted by the votes of the rules."""
         assert self.votes is not None
         assert self.thresholds is not None
         assert self.dual is not None
@@ -166,19 +166,19 @@ class StoredModel:
             rows, supports = read_only(X), read_only(item_rows(features, self, self.support))
             check_round(voted_rank_sums(rows, supports, self.dual, rules, self.votes, sums), rows)
             return sums / self.votes.sum()
-        done = 0
+        start_row = 0
         for values in self._kernel_values(features, X):
-            part = sums[done : done + len(values)]
+            part = sums[start_row : start_row + len(values)]
             prefix_rank_sums(np.ascontiguousarray(values), self.dual, rules, self.votes, part)
-            done += len(values)
+            start_row += len(values)
         return sums / self.votes.sum()
 
     def kernel_values(self, features: ItemFeatures, items: Items) -> Vector:
-        """Return K(x(i), x(support_j)) for `items` by supports."""
+        """Return K(x(i), x(support_j)) with a row per item and a column per support."""
         return np.concatenate([*self._kernel_values(features, item_rows(features, self, items))])
 
     def _kernel_values(self, features: ItemFeatures, X: Vector) -> Iterator[Vector]:
-        """Yield kernel values for blocks of rows, of a size that the model alone decides."""
+        """Yield kernel values for blocks of rows, whose size depends on the model alone."""
         assert self.kernel is not None
         assert self.support is not None
         supports = item_rows(features, self, self.support)
@@ -188,7 +188,7 @@ class StoredModel:
 
 
 def item_rows(features: ItemFeatures, model: StoredModel, items: Items) -> Vector:
-    """Return what `items` look like to this user's model, one float64 row each."""
+    """Return the features of `items` for this user's model, one float64 row each."""
     X = features.rows(np.asarray(items, dtype=np.int32), model.reviewers)
     if model.excluded_feature is not None:
         X[:, model.excluded_feature] = 0.0
@@ -196,17 +196,17 @@ def item_rows(features: ItemFeatures, model: StoredModel, items: Items) -> Vecto
 
 
 def row_products(X: Vector, weights: Vector) -> Vector:
-    """Return w·x for every row: the same bits wherever the row stands."""
+    """Return w·x for every row; the bits do not depend on the other rows."""
     products = np.empty(len(X))
     failed = row_scores(read_only(X), read_only(weights), products)
-    if failed >= 0:  # the kernel stops at what is not finite
+    if failed >= 0:  # the compiled function stops at a value that is not finite
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(X @ weights)
     return products
 
 
 def linear_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Tell which rows are linear on features that all users share."""
+    """Return which rows are linear models on features that all users share."""
     linear = np.ones(len(batch), dtype=bool)
     for name in _BEYOND_LINEAR:
         linear &= ~np.asarray(pc.is_valid(batch.column(name)))
@@ -214,20 +214,20 @@ def linear_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
 
 
 def has_ranks(batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Tell which rows predict ranks of their own."""
+    """Return which rows predict ranks."""
     names = ("thresholds", "votes", "prototypes", "member_votes")
     return np.any([pc.is_valid(batch.column(name)) for name in names], axis=0)
 
 
 def weight_matrix(batch: pa.RecordBatch, rows: NDArray[np.bool_], width: int) -> Vector:
-    """Return a row of weights per model: of linear `rows`, 0 where a feature is excluded.
+    """Return a row of weights per model; an excluded feature has weight 0.
 
-    Other rows, and those without weights, are 0.
+    Models that are not in `rows`, and those without weights, have zeros.
     """
     flat, ends = ragged(pc.if_else(pa.array(rows), batch.column("weights"), None))
     weights = np.zeros((len(batch), width))
-    there = np.diff(ends) > 0
-    weights[there] = flat.reshape(np.count_nonzero(there), width)
+    has_weights = np.diff(ends) > 0
+    weights[has_weights] = flat.reshape(np.count_nonzero(has_weights), width)
     excluded = pc.if_else(pa.array(rows), batch.column("excluded_feature"), None)
     weights[np.flatnonzero(pc.is_valid(excluded)), excluded.drop_null().to_numpy()] = 0.0
     return weights
@@ -240,15 +240,15 @@ def column(batch: pa.RecordBatch, name: str) -> Vector:
 
 
 class StoredModels:
-    """The rows of a batch as models: columns are read once, items are looked up once."""
+    """The rows of a batch as models; columns are read once and items looked up once."""
 
     def __init__(self, batch: pa.RecordBatch, item_ids: pa.StringArray):
         self._plain = {name: batch.column(name).to_pylist() for name in _PLAIN}
         self._intercepts = column(batch, "intercept")
         self._offset_weights = column(batch, "offset_weight")
         self._lists = {
-            name: _Lists.of(batch.column(name), kind)
-            for name, kind in _LIST_KINDS.items()
+            name: _Lists.of(batch.column(name), dtype)
+            for name, dtype in _LIST_KINDS.items()
             if batch.column(name).null_count < len(batch)
         }
         if "dual" in self._lists:
@@ -257,53 +257,53 @@ class StoredModels:
     def __getitem__(self, row: int) -> StoredModel:
         """Return the model of one row."""
         plain = {name: values[row] for name, values in self._plain.items()}
-        own = {name: lists.of_row(row) for name, lists in self._lists.items()}
-        members, n_members = own.get("members"), plain["n_members"]
+        arrays = {name: lists.of_row(row) for name, lists in self._lists.items()}
+        members, n_members = arrays.get("members"), plain["n_members"]
         return StoredModel(
             on_rating_scale=bool(plain["on_rating_scale"]),
             intercept=float(self._intercepts[row]),
             offset_weight=float(self._offset_weights[row]),
             excluded_feature=plain["excluded_feature"],
-            reviewers=own.get("reviewers"),
-            weights=own.get("weights"),
-            kernel=None if own.get("dual") is None else _kernel(plain),
-            support=own.get("support"),
-            dual=own.get("dual"),
-            thresholds=own.get("thresholds"),
-            votes=own.get("votes"),
-            prototypes=own.get("prototypes"),
-            base_rankers=_base_rankers(own),
+            reviewers=arrays.get("reviewers"),
+            weights=arrays.get("weights"),
+            kernel=None if arrays.get("dual") is None else _kernel(plain),
+            support=arrays.get("support"),
+            dual=arrays.get("dual"),
+            thresholds=arrays.get("thresholds"),
+            votes=arrays.get("votes"),
+            prototypes=arrays.get("prototypes"),
+            base_rankers=_base_rankers(arrays),
             members=None if members is None else members.reshape(n_members, -1),
-            member_votes=own.get("member_votes"),
+            member_votes=arrays.get("member_votes"),
         )
 
 
 @dataclass(frozen=True)
 class _Lists:
-    """A list column as one flat array; row r owns ends[r] to ends[r + 1] where it is there.
+    """A list column as one flat array; the values of a valid row r are ends[r] to ends[r + 1].
 
-    Values become `kind` row by row: members of many users would fill the memory.
+    Values are converted to `dtype` row by row: the members of many users would fill the memory.
     """
 
     values: NDArray[Any]
     ends: NDArray[np.int64]
-    there: NDArray[np.bool_]
-    kind: Any
+    is_valid: NDArray[np.bool_]
+    dtype: Any
 
     @classmethod
-    def of(cls, column: pa.ListArray, kind: Any) -> _Lists:
+    def of(cls, column: pa.ListArray, dtype: Any) -> _Lists:
         values, ends = ragged(column)
-        return cls(values, ends, np.asarray(pc.is_valid(column)), kind)
+        return cls(values, ends, np.asarray(pc.is_valid(column)), dtype)
 
     def of_row(self, row: int) -> NDArray[Any] | None:
         """Return a row's values; None where the row has none."""
-        if not self.there[row]:
+        if not self.is_valid[row]:
             return None
-        return self.values[self.ends[row] : self.ends[row + 1]].astype(self.kind)
+        return self.values[self.ends[row] : self.ends[row + 1]].astype(self.dtype)
 
 
 def rank_rule(batch: pa.RecordBatch, row: int) -> RankRule:
-    """Return how the scores of one row that `has_ranks` become ranks."""
+    """Return the rule that turns the scores of a row into ranks; the row has ranks."""
     one = batch.slice(row, 1)
     names = ("votes", "prototypes", "member_votes")
     if any(one.column(name).null_count == 0 for name in names):
@@ -318,7 +318,7 @@ def _supports(column: pa.ListArray, item_ids: pa.StringArray) -> _Lists:
 
 @lru_cache(maxsize=64)
 def _constants(hyperparameters: str) -> dict[str, Any]:
-    """Return the kernel's constants among hyper-parameters; what lacks has its default."""
+    """Return the kernel's constants in the hyper-parameters; missing ones have their defaults."""
     settings = json.loads(hyperparameters)
     return {name: settings[name] for name in ("degree", "coef0", "rbf_weight") if name in settings}
 
@@ -328,6 +328,6 @@ def _kernel(plain: dict[str, Any]) -> Kernel:
     return Kernel(plain["kernel"], **width, **_constants(plain["hyperparameters"] or "{}"))
 
 
-def _base_rankers(own: dict[str, NDArray[Any] | None]) -> BaseRankers | None:
-    parts = [own.get(name) for name in _RANKERS]
+def _base_rankers(arrays: dict[str, NDArray[Any] | None]) -> BaseRankers | None:
+    parts = [arrays.get(name) for name in _RANKERS]
     return None if parts[-1] is None else BaseRankers(*parts)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Learners that fit a whole group of users in one call, if they can (`Learner.fit_many`).
+"""Fits a whole group of users in one call, for learners that can (`Learner.fit_many`).
 
-A linear model of a hundred ratings takes some ten microseconds, of which NumPy would spend a
-hundred on being called. Who is not learned here is learned alone, as by all other learners.
+A linear model of a hundred ratings takes about ten microseconds; calls of NumPy for each user would
+add a hundred. Users who are not learned here are learned one by one, as by all other learners.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Together:
-    """Whom a call has learned, and the scores of all rows of these users.
+    """The result of one call: who was learned, and the training and held-out scores.
 
-    `coefs` are what was learned beyond what was `expected`, each a row per user; None without.
+    `coefs` are the learned weights without the prior's, `expected` the prior's, both with a row
+    per user; None without.
     """
 
     learned: NDArray[np.bool_]
@@ -36,23 +37,23 @@ class Together:
 def learn_together(
     spec: LearnerSpec, group: ProblemGroup, limits: Limits, min_ratings: int
 ) -> Together | None:
-    """Return what one call learns of the users; None where the learner has no such way.
+    """Return the models that one call learns; None if the learner cannot learn many users at once.
 
-    Whom it has not learned has to be learned alone.
+    Users whom it has not learned have to be learned one by one.
     """
     learner = spec.make(limits.scale)
     blocks = group.blocks
     if spec.chosen_per_user or learner.of_ranks or blocks.weights is not None:
         return None
-    # a baseline knows the item alone, whatever is expected of the user
-    known = group.offset if spec.is_baseline else group.full_offset
+    # a baseline uses the item offset alone, without the prior of the user
+    offset = group.offset if spec.is_baseline else group.full_offset
     users = ManyUsers(
         group.matrix, group.rows, group.excluded, blocks.ratings,
-        known if spec.item_offset else np.zeros(len(blocks.ratings)), blocks.ends,
+        offset if spec.item_offset else np.zeros(len(blocks.ratings)), blocks.ends,
         blocks.n_train, min_ratings,
     )  # fmt: skip
-    found = learner.fit_many(users)
-    if found is None:
+    result = learner.fit_many(users)
+    if result is None:
         return None
-    expected = group.expected if spec.item_offset and found.coefs is not None else None
-    return Together(found.learned, found.intercepts, found.scores, found.coefs, expected)
+    expected = group.expected if spec.item_offset and result.coefs is not None else None
+    return Together(result.learned, result.intercepts, result.scores, result.coefs, expected)

@@ -1,11 +1,11 @@
-"""The best items of many users: screened in single precision, decided in double precision.
+"""Finds the best items of many users: screens in single precision, decides in double precision.
 
-A matrix product of weights and features in float32 says of nearly all items that they are not
-among a user's best. The few that may be, given how far such a product can be off, are scored again
-in float64, feature after feature in a fixed order. What is chosen therefore depends neither on the
-shape of the product nor on the library that computed it.
+A matrix product of weights and features in float32 rules out nearly all items. The few that may be
+among a user's best, given the rounding error of the product, are scored again in float64, feature
+by feature in a fixed order. So the choice depends neither on the shape of the product nor on the
+library that computed it.
 
-Equal scores go by position, which is why items are to be sorted by id.
+Equal scores are ordered by position, so items must be sorted by id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_rank.learners.compiled.dot import dot
 
 Single = NDArray[np.float32]
 Double = NDArray[np.float64]
-Values = NDArray[np.floating[Any]]  # kernels are compiled for either
+Values = NDArray[np.floating[Any]]  # compiled for both precisions
 IntArray = NDArray[np.int64]
 
 TOP, BOTTOM = 1.0, -1.0
@@ -34,8 +34,8 @@ _SAFE = 1e30
 class BestItems(NamedTuple):
     """Per user the best items so far: scores, positions (`NONE` behind the last), how many.
 
-    `screened` are the greatest screening scores so far, signed, whose last is what an item must
-    come near to be looked at.
+    `screened` are the greatest screening scores so far, signed; an item is scored again only if
+    it comes near the last of them.
     """
 
     scores: Double
@@ -45,7 +45,7 @@ class BestItems(NamedTuple):
 
 
 class LinearScores(NamedTuple):
-    """What scores of linear models are made of: ``(w·x + offset_weight·offset) + intercept``."""
+    """The parameters of linear models: ``(w·x + offset_weight·offset) + intercept``."""
 
     weights: Double
     offset_weights: Double
@@ -63,7 +63,7 @@ def no_items(users: int, size: int) -> BestItems:
 
 
 def put_items(best: BestItems, users: IntArray, others: BestItems) -> None:
-    """Let some users have other lists."""
+    """Replace the lists of some users."""
     best.scores[users], best.positions[users] = others.scores, others.positions
     best.counts[users], best.screened[users] = others.counts, others.screened
 
@@ -72,23 +72,23 @@ def product_errors(models: LinearScores, longest: float, largest_offset: float) 
     """Return how far a float32 product of weights and features can be off, user by user.
 
     The K products of a sum of length K are off by at most ``K u Σ|w_f x_f| ≤ K u ‖w‖‖x‖``, with
-    u = 2⁻²⁴; a little more is allowed for the rounding of the offsets, of the intercept, and of
-    what is too small for a float32. Infinite where single precision might overflow. `longest` is
-    the greatest ‖x‖, `largest_offset` the greatest |offset|.
+    u = 2⁻²⁴. A little more is allowed for the rounding of offsets and intercept and for underflow.
+    Infinite where single precision might overflow. `longest` is the greatest ‖x‖,
+    `largest_offset` the greatest |offset|.
     """
     terms = models.weights.shape[1] + 5
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("uf,uf->u", models.weights, models.weights))
         size = norms * longest + np.abs(models.offset_weights) * largest_offset
         errors = 1.01 * terms * (_UNIT * size + _TINY) + 8.0 * _UNIT**2 * np.abs(models.intercepts)
-        # false where something is not a number
+        # false where a value is NaN
         safe = size + norms + np.abs(models.offset_weights) < _SAFE
     return np.where(safe, errors, np.inf)
 
 
 @njit(cache=True, nogil=True)
 def forget(values: Values, rows: IntArray, positions: IntArray, ends: IntArray, start: int) -> None:
-    """Make NaN of what users may not get: of user u the positions from ends[u] to ends[u + 1].
+    """Set the scores of seen items to NaN: positions[ends[u]:ends[u + 1]] are those of user u.
 
     Row r of `values` is user ``rows[r]``, its columns are the positions from `start` on.
     """
@@ -111,12 +111,12 @@ def add_linear(
     offsets: Double,
     start: int,
 ) -> None:
-    """Add the items of a block to users' lists, of which `products` are the screening scores.
+    """Add the items of a block to users' lists; `products` are their screening scores.
 
     Row r of `products` is user ``rows[r]``. `features` (at least as wide as the weights) and
     `offsets` are those of the block's items, which begin at position `start`. NaN is never chosen.
-    O(n) a user and block, many comparisons at a time, plus O(d + k) for each item that may belong
-    to the best k.
+    O(n) per user and block, with vectorised comparisons, plus O(d + k) for each item that may
+    belong to the best k.
     """
     found = np.empty(products.shape[1], np.int64)
     x = np.empty(models.weights.shape[1])
@@ -149,10 +149,10 @@ def add_scored(best: BestItems, user: int, sign: float, scores: Double, start: i
 def _candidates(
     values: Values, sign: float, slack: float, greatest: Values, found: IntArray
 ) -> int:
-    """Write the positions, ascending, that are within `slack` of the k-th greatest signed value.
+    """Write to `found`, ascending, the positions within `slack` of the k-th greatest signed value.
 
-    `greatest` are the k greatest of the blocks before, and then of this one, too. What is passed
-    over is less than the k-th value will be in the end, for that only grows.
+    `greatest` are the k greatest values of the blocks before, updated with those of this one. A
+    value that is skipped is less than the final k-th value, which only grows.
     """
     flip = values.dtype.type(sign)
     n, n_found = values.shape[0], 0
@@ -181,10 +181,10 @@ def _candidates(
 
 @njit(cache=True, nogil=True)
 def _floor(values: Values, flip: Any, k: int) -> Any:
-    """Return a number that the k-th greatest signed value is not less than.
+    """Return a lower bound of the k-th greatest signed value.
 
-    It is the k-th greatest of 256 maxima, each of every 256th value, which are found many at a
-    time, and is near: without it most of the first values would have to be looked at one by one.
+    It is the k-th greatest of 256 maxima, each over every 256th value, which vectorise well. The
+    bound is close: without it most of the first values would be compared one by one.
     """
     greatest = np.full(k, -np.inf, values.dtype)
     if values.shape[0] < 8 * _LANES or k > _LANES // 8:
@@ -202,14 +202,14 @@ def _floor(values: Values, flip: Any, k: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _lowered(value: Any, slack: float) -> Any:
-    """Return the value minus the slack, in its own type: not more, however it is rounded."""
+    """Return the value minus the slack in its own type, rounded down."""
     kind = type(value)
     return value if slack == 0.0 else np.nextafter(kind(value - slack), kind(-np.inf))
 
 
 @njit(cache=True, nogil=True)
 def _keep_greatest(greatest: Values, value: Any) -> None:
-    """Put a value among the greatest, which are in descending order, if it is one of them."""
+    """Insert a value into `greatest`, in descending order, if it is one of them."""
     place = greatest.shape[0] - 1
     if not value > greatest[place]:
         return
@@ -223,8 +223,8 @@ def _keep_greatest(greatest: Values, value: Any) -> None:
 def _any_reaches(values: Values, start: int, stop: int, flip: Any, least: Any) -> Any:
     """Tell whether any of the signed values from `start` to before `stop` is at least `least`.
 
-    Without a branch, many values at a time. (A slice would take longer to make than to compare;
-    of an unsigned place nobody has to ask whether it counts from the end.)
+    It has no branch, so that it vectorises. (A slice would take longer to make than to compare;
+    unsigned indices spare the check for a negative index.)
     """
     hits = np.int32(0)
     for i in range(np.uint64(start), np.uint64(stop)):
@@ -234,7 +234,7 @@ def _any_reaches(values: Values, start: int, stop: int, flip: Any, least: Any) -
 
 @njit(cache=True, nogil=True)
 def _insert(best: BestItems, user: int, sign: float, score: float, position: int) -> None:
-    """Put an item behind all that are as good; positions come in ascending order."""
+    """Insert an item after all that are as good; positions come in ascending order."""
     size = best.scores.shape[1]
     place = best.counts[user]
     if place == size:

@@ -1,7 +1,7 @@
-"""Scores every point of a grid on a sample of users: the work of a worker, and the summary.
+"""Measures every point of a grid on a sample of users: the work of a worker, and the summary.
 
-A user's held-out part here are training ratings that were held back from the item features, so that
-neither features nor learner have seen what a point is measured by.
+The held-out part of a user is here made of training ratings that were held back from the item
+features, so that neither features nor learner have seen the ratings that measure a point.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _ERROR_COLUMNS = (
     Column(
         "own_errors",
         "array<double>",
-        "the user's own errors of every point; null where they are not asked for or not defined",
+        "the user's own errors of every point; null if not needed or undefined",
     ),
-    Column("detail", "string", "what the failure said; null otherwise"),
+    Column("detail", "string", "message of the failure; null otherwise"),
 )
 ERRORS_DDL = ddl(_ERROR_COLUMNS)
 _ERROR_SCHEMA = arrow_schema(_ERROR_COLUMNS)
@@ -61,8 +61,10 @@ def error_batches(
     features = open_features(job.files)
 
     def errors(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
-        found = problems(batch, features, job.panel)
-        rows = [row for problem in found for row in _error_rows(problem, specs, job.limits)]
+        batch_problems = problems(batch, features, job.panel)
+        rows = [
+            row for problem in batch_problems for row in _error_rows(problem, specs, job.limits)
+        ]
         return build_batch(rows, _ERROR_SCHEMA)
 
     for batch in batches:
@@ -81,12 +83,17 @@ def _error_rows(problem: Problem, specs: Sequence[LearnerSpec], limits: Limits) 
             X, offset = prior.held_out(problem)
             held_back = Sample(X, problem.ratings[problem.test], offset)
             errors = held_back_errors(spec, sample, held_back, limits)
-            own = candidate_errors(spec, sample, limits) if spec.chosen_per_user else None
+            own_errors = candidate_errors(spec, sample, limits) if spec.chosen_per_user else None
         except Exception as error:  # noqa: BLE001 - one bad user must never end the job
             yield {**row, "detail": f"{type(error).__name__}: {error}"}
         else:
             if errors is not None:
-                yield {**row, "n_ratings": len(sample.ratings), "errors": errors, "own_errors": own}
+                yield {
+                    **row,
+                    "n_ratings": len(sample.ratings),
+                    "errors": errors,
+                    "own_errors": own_errors,
+                }
 
 
 def _given_up(user: pa.RecordBatch, spec: LearnerSpec, loss: Loss) -> pa.RecordBatch:
@@ -97,26 +104,29 @@ def _given_up(user: pa.RecordBatch, spec: LearnerSpec, loss: Loss) -> pa.RecordB
 
 @dataclass(frozen=True)
 class SampleErrors:
-    """What the users of the sample tell about one grid: a row per user, a column per point."""
+    """The errors of the sample's users on one grid: a row per user, a column per point."""
 
     held_back: NDArray[np.float64]
-    own: list[NDArray[np.float64] | None]
+    user_errors: list[NDArray[np.float64] | None]
     n_ratings: NDArray[np.int64]
 
     @classmethod
     def of(cls, spec: LearnerSpec, errors: pa.Table) -> SampleErrors:
-        """Read the rows of one learner; users who cannot tell have none."""
+        """Read the rows of one learner; users with undefined errors have none."""
         rows = errors.filter(
             pc.and_(pc.equal(errors["learner"], spec.label), pc.is_valid(errors["errors"]))
         )
         values = rows["errors"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        own = [None if one is None else np.array(one) for one in rows["own_errors"].to_pylist()]
+        user_errors = [
+            None if errors_of_user is None else np.array(errors_of_user)
+            for errors_of_user in rows["own_errors"].to_pylist()
+        ]
         table = values.reshape(len(rows), len(spec.candidates()))
-        return cls(table, own, rows["n_ratings"].to_numpy().astype(np.int64))
+        return cls(table, user_errors, rows["n_ratings"].to_numpy().astype(np.int64))
 
     def prior(self) -> ChoicePrior | None:
-        """Return what single users start from; None where one point for all is as good."""
-        return measured_prior(self.held_back, self.own, self.n_ratings)
+        """Return the prior for choosing per user; None if one point for all is as good."""
+        return measured_prior(self.held_back, self.user_errors, self.n_ratings)
 
 
 def grid_scores(
@@ -124,18 +134,22 @@ def grid_scores(
 ) -> list[Row]:
     """Return a row per learner and point of its grid: the mean error over the users.
 
-    The point of least mean is chosen, of equals the first. Sums are exact, so that the order in
-    which the users come decides nothing.
+    The point of least mean is chosen, the first among equals. Sums are exact, so that the order
+    of the users does not matter.
     """
     rows = []
     for spec in specs:
-        found = SampleErrors.of(spec, errors)
-        scores = [mean_and_error(column) for column in found.held_back.T]
+        sample = SampleErrors.of(spec, errors)
+        scores = [mean_and_error(column) for column in sample.held_back.T]
         best = int(np.argmin([error for error, _ in scores]))
         if not math.isfinite(scores[best][0]):
             raise LearnerError(
-                f"{spec.label}: no point of its grid can be told from the others: "
-                + ("none could be learned by every user" if len(found.own) else "no user can tell")
+                f"{spec.label}: no point of its grid can be chosen: "
+                + (
+                    "each failed for some user of the sample: try other values"
+                    if len(sample.user_errors)
+                    else "no user of the sample could be measured: raise tune.users"
+                )
             )
         for position, (params, score) in enumerate(zip(spec.candidates(), scores, strict=True)):
             error, noise = (value if math.isfinite(value) else None for value in score)
@@ -144,7 +158,7 @@ def grid_scores(
                 "candidate": position + 1,
                 "hyperparameters": spec.hyperparameters(scale, params),
                 "measure": spec.measure,
-                "users": len(found.own),
+                "users": len(sample.user_errors),
                 "error": error,
                 "standard_error": noise,
                 "chosen": position == best,

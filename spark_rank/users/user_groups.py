@@ -1,4 +1,4 @@
-"""Groups of users by the size of their training part: what every distribution is also shown for."""
+"""Groups of users by the size of their training part; distributions are shown for each group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UserGroups:
     starts: tuple[int, ...]
 
     def names(self) -> tuple[str, ...]:
-        """Return the groups in order, each user being in exactly one of them."""
+        """Return the names of the groups in order; each user is in exactly one."""
         return (COLD, *[name for name, _ in self._ranges()])
 
     def of(self, n_train: NDArray[np.integer[Any]]) -> pa.DictionaryArray:

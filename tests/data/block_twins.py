@@ -19,7 +19,7 @@ _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 
 
 def xxh64(data: bytes, seed: int) -> int:
-    """Return XXH64 as its specification says, step by step."""
+    """Return XXH64, step by step by its specification."""
     place, left = 0, len(data)
     if left >= 32:
         lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]

@@ -1,4 +1,4 @@
-"""Every line of a text becomes the rows that a plain loop counts, whatever is wrong with it."""
+"""Any text, however malformed, gives the rows that a plain loop counts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def row_per_digit(lines: list[str]) -> Rows:
 
 @dataclass(frozen=True)
 class Sample:
-    """Lines of a format: the first, good ones with what they say, the signs of broken ones."""
+    """Lines of a format: the first, valid ones with their values, and parts of broken ones."""
 
     head: list[str]
     good: Callable[[int, int, int], str]

@@ -1,4 +1,4 @@
-"""User blocks: nothing lost, a fixed split, nothing on both sides."""
+"""User blocks have every rating once, with a fixed split."""
 
 from __future__ import annotations
 

@@ -170,12 +170,12 @@ def test_a_fourth_column_without_a_name_is_a_time_only_where_it_looks_like_one()
     [
         (["1,2,3\n", "1;2;3\n"], r"0\.csv is delimited by comma and 1\.csv by semicolon"),
         (["1,2,3\n", "user,item,rating\n"], r"1\.csv begins with a header and 0\.csv does not"),
-        (["hello\nworld\n"], "no three columns by tab, double colon"),
+        (["hello\nworld\n"], "does not have three columns by tab, double colon"),
         (["1,2,good\n2,3,bad\n"], r"third column, as in 'good', holds no ratings: .*input.columns"),
         (["user,user_id,item,rating\n1,2,3,4\n"], "several columns that may hold the user: user"),
         (['"user"\t"item"\t"rating"\n"1"\t"u"\t"i"\t3\n'], "names 3 columns, its lines have 4"),
-        ([""], "holds no line but blank ones"),
-        (["1,2,3,03/04/2020\n"], "say --set input.day_first=true"),
+        ([""], "holds only blank lines"),
+        (["1,2,3,03/04/2020\n"], "use --set input.day_first=true"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_one_line(texts: list[str], words: str) -> None:

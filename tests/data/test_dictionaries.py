@@ -1,4 +1,4 @@
-"""Dense numbers: 0..n-1, the same whatever the partitioning, ids kept as they are."""
+"""Dense numbers are 0..n-1 and do not depend on partitions; ids stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is no text is told in one line, with the remedy."""
+"""Files that are not text are refused in one line, with a remedy."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def taped() -> bytes:
         ("r.csv", TEXT.encode("utf-16-le"), "is UTF-16 text: .*-f UTF-16LE"),
         ("r.csv", TEXT.encode("utf-16-be"), "is UTF-16 text: .*-f UTF-16BE"),
         ("r.csv", TEXT.encode("utf-32"), "is UTF-32 text"),
-        ("r.csv", gzip.compress(TEXT.encode()), r"is packed by gzip.*mv /d/r.csv /d/r.csv.gz"),
-        ("r.csv", bz2.compress(TEXT.encode()), "is packed by bzip2"),
-        ("r.csv.gz", TEXT.encode(), "is named .gz but is not packed by gzip"),
+        ("r.csv", gzip.compress(TEXT.encode()), r"is compressed by gzip.*mv /d/r.csv /d/r.csv.gz"),
+        ("r.csv", bz2.compress(TEXT.encode()), "is compressed by bzip2"),
+        ("r.csv.gz", TEXT.encode(), "is named .gz but is not compressed by gzip"),
         ("r.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "is an old Excel"),
         ("r.csv", taped(), "is a tar archive"),
         ("r.csv", b"<!DOCTYPE html>\n<html>", "is a web page"),

@@ -1,4 +1,4 @@
-"""Filters against their twins: thresholds, rounds to a fixed point, samples, what is counted."""
+"""Filters, against naive twins: thresholds, rounds to a fixed point, samples, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native files become ratings; what cannot is set aside with its reason, never lost."""
+"""Native files become ratings; other rows are quarantined with a reason, and none is lost."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_csv_columns_by_name_and_other_delimiters(spark: SparkSession, tmp_path:
 
 def test_a_column_that_is_there_twice_is_not_chosen(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path, "user,item,rating,rating,note,note\nu,i,3,5,a,b\n")
-    with pytest.raises(ConfigError, match=r"input.columns.rating: .*two columns 'rating'"):
+    with pytest.raises(ConfigError, match=r"input.columns.rating: .*two columns named 'rating'"):
         parse(spark, path, format="csv")
     columns: dict[str, str | None] = {"user": "0", "item": "1", "rating": "2", "timestamp": None}
     found = parse(spark, path, format="csv", header=False, columns=columns)
@@ -120,7 +120,7 @@ def test_every_file_of_a_directory_has_its_header(spark: SparkSession, tmp_path:
 
 
 def test_a_csv_without_any_line(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(InputDataError, match="holds no line but blank ones"):
+    with pytest.raises(InputDataError, match="holds only blank lines"):
         parse(spark, write(tmp_path, "\n"), format="csv")
 
 
@@ -175,7 +175,9 @@ def test_parquet_timestamps_become_seconds(spark: SparkSession, tmp_path: Path) 
 def test_a_nested_parquet_column_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "table"
     spark.sql("select 'u' user, array(1) item, 1.5 rating").write.parquet(str(path))
-    with pytest.raises(ConfigError, match="'item' is array<int>: a plain number or text"):
+    with pytest.raises(
+        ConfigError, match="'item' is array<int>: it must be a plain number or text"
+    ):
         parse(spark, path, format="parquet")
 
 

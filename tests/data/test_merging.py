@@ -1,4 +1,4 @@
-"""Pieces and their merging against a plain loop: nothing lost, one rating a pair."""
+"""Merged pieces, against a plain loop: nothing is lost, and a pair has one rating."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ DICTIONARY = Carried(ItemNumbers(pa.array(list(NUMBER_OF)), np.array(list(NUMBER
 
 
 def stream(pieces: list[dict[str, Any]], shares: Shares, *, held: bool) -> Iterator[pa.RecordBatch]:
-    """Yield what a merging task gets of all shares, of each rows of all kinds mixed.
+    """Yield the rows that a merging task gets, share by share, with the kinds of rows mixed.
 
     Pieces come with the ids of their items if the workers have the dictionary.
     """

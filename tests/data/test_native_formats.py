@@ -387,7 +387,7 @@ def test_a_wrong_format_is_named_with_the_right_one(chosen: str, actual: str) ->
 
 @pytest.mark.parametrize("actual", ["movielens-dat", "netflix", "letor", "jester", "judgments"])
 def test_csv_is_not_everything(actual: str) -> None:
-    with pytest.raises(ConfigError, match=f"say input.format={actual}"):
+    with pytest.raises(ConfigError, match=f"use input.format={actual}"):
         check_format("in.txt", [SAMPLES[actual]], InputConfig(format="csv"))
 
 

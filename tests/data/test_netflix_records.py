@@ -1,4 +1,4 @@
-"""Records of many lines: what separates them, and that their lines are those of the text."""
+"""Records of many lines: their separator, and that they have the lines of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast scan against a plain loop over the lines: what it takes, what it leaves over, where."""
+"""The fast scan, against a plain loop: the ratings, the other lines and their positions."""
 
 from __future__ import annotations
 

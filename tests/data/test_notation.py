@@ -27,7 +27,7 @@ DATES = st.dates(date(1995, 1, 1), date(2040, 12, 31))
 def test_the_unit_of_times_follows_from_their_size(times: list[int], unit: str) -> None:
     scale = dict(UNITS)[unit][1]  # type: ignore[index]
     assert time_unit([second * scale for second in times], "x") == unit
-    # what is missing, or nearly 1970, does not tell
+    # missing times, and times near 1970, do not show the unit
     assert time_unit([0, -1, *[second * scale for second in times]], "x") == unit
 
 

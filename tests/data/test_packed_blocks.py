@@ -1,4 +1,4 @@
-"""Packed users become blocks: whatever order and pieces they come in, nothing lost, in order."""
+"""Packed users become sorted blocks without loss, for any order and division of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed columns come back as they were, in few bytes."""
+"""Packed columns are unpacked unchanged, and take few bytes."""
 
 from __future__ import annotations
 

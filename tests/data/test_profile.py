@@ -1,4 +1,4 @@
-"""The profile against counting in Python."""
+"""The profile, against counting in Python."""
 
 from __future__ import annotations
 

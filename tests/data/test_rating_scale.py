@@ -1,4 +1,4 @@
-"""The scale of the ratings: what is known of it holds, the rest is told from the ratings."""
+"""The rating scale: known properties are kept, the others are found in the ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of users: whole buckets to a task, and as many shares as there is to merge."""
+"""Shares of users: tasks have whole buckets, and more to merge gives more shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits against their twins: complete, disjoint, and in the promised order."""
+"""Splits, against naive twins: complete, disjoint and in the documented order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated ratings: shaped like Netflix's, and the same however they are made."""
+"""Generated ratings are shaped like Netflix's, and do not depend on batches."""
 
 from __future__ import annotations
 

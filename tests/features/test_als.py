@@ -1,4 +1,4 @@
-"""Features by ALS: in the form that learners use, the same however ratings are spread."""
+"""Features by ALS are whitened, and do not depend on partitions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tastes(
     rng = np.random.default_rng(0)
     rows = []
     for user in range(users):
-        items = rng.choice(N_ITEMS - 1, 20, replace=False)  # the last item is nobody's
+        items = rng.choice(N_ITEMS - 1, 20, replace=False)  # nobody has rated the last item
         ratings = 3.0 + np.where((items + user) % 2 == 0, 1.0, -1.0) + rng.normal(0, 0.5, 20)
         values = [float(value) for value in np.float32(ratings * unit)]
         rows.append((user, f"u{user}", [int(item) for item in items], values, 12))
@@ -76,7 +76,7 @@ def errors(spark: SparkSession, made: FeatureArrays, unit: float = 1.0) -> tuple
 
 def test_they_tell_what_the_offset_does_not(spark: SparkSession, made: FeatureArrays) -> None:
     own, by_offset = errors(spark, made)
-    # the noise of a rating is 0.25, beside that of a user's mean
+    # the noise of a rating is 0.25, plus that of a user's mean
     assert own < 0.4
     assert by_offset > 1.0
 
@@ -123,7 +123,7 @@ def test_features_are_whitened_some_items_at_a_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("spark_rank.features.als._ROWS_AT_ONCE", 4)
     for array, same in zip(whitened_features(vectors, offsets, prior), whole, strict=True):
         assert_allclose(array, same, rtol=1e-6)
-    # what is expected of a user of some items, before and after
+    # the prior of a user who rated some items, before and after whitening
     items, z = np.array([2, 5, 7]), np.column_stack([np.ones(11), vectors])
     x = np.array([*z[items].sum(axis=0), offsets[items].sum()]) / np.sqrt(3)
     mean = np.array([*x, np.log(3)]) @ prior.slopes + prior.constants
@@ -134,9 +134,9 @@ def test_features_are_whitened_some_items_at_a_time(monkeypatch: pytest.MonkeyPa
 def test_many_items_are_several_files(
     spark: SparkSession, made: FeatureArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the driver hands out in one piece must fit a message of Spark's."""
+    """A task of the driver's table must fit into one message of Spark's."""
     monkeypatch.setattr("spark_rank.frames.item_features._TASK_BYTES", 3 * 4 * 10)
-    # a table of more than this comes in batches, as a large one does
+    # a table above this limit comes in batches, as a large one does
     with runtime_setting(spark, "spark.sql.execution.arrow.localRelationThreshold", "1"):
         table = item_table(spark, made.items, made.matrix)
         assert table.rdd.getNumPartitions() == 4

@@ -1,4 +1,4 @@
-"""Greedy coverage against the same greed without a heap."""
+"""Greedy coverage, against the same algorithm without a heap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def chosen_of(rated: list[list[int]], demand: list[int], size: int) -> list[int]
 
 
 def greedy(rated: list[list[int]], demand: list[int], size: int) -> list[int]:
-    """Take again and again the first candidate who adds most, counting everything anew."""
+    """Take the first candidate of the greatest gain, again and again, without any upper bounds."""
     chosen: list[int] = []
     while len(chosen) < min(size, len(rated)):
         members = [sum(i in rated[c] for c in chosen) for i in range(len(demand))]

@@ -1,4 +1,4 @@
-"""The factor model is its naive twin, finds what generated the data, and never returns a NaN."""
+"""The factor model equals a naive twin, recovers the generating model and never returns NaN."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tiny(sizes: list[int], seed: int = 3) -> SampledRatings:
 
 
 MIXED = tiny([6, 1, 13, 0, 4, 9, 2, 7, 11, 5, 3, 8])  # one rating, no rating, all items
-ALIKE = tiny([5] * 12)  # the number of ratings tells nothing: columns without a spread
+ALIKE = tiny([5] * 12)  # all users have equally many ratings: columns without a spread
 
 
 def of_user(data: SampledRatings, user: int) -> slice:
@@ -165,7 +165,7 @@ class Twin:
         self.noise = float(np.mean(misfits))
 
     def known_raters(self, data: SampledRatings) -> Array:
-        """Return what the raters' prior means tell of every item that has raters."""
+        """Return the predictors of every rated item, from the prior means of its raters."""
         seen = []
         for item in sorted({*data.items.tolist()}):
             raters = [u for u in range(data.n_users) if item in data.items[of_user(data, u)]]

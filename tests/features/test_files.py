@@ -1,4 +1,4 @@
-"""Feature files are mapped, verified, and refused when they are not what was written."""
+"""Feature files are mapped and verified, and refused if they have changed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_pool_is_mapped_with_the_rest(tmp_path: Path) -> None:
         opened.rows(items, reviewers), [[-1.0, -2.0], [0.25, 0.5], [0.25, -2.0]]
     )
     assert opened.expected_weights(items) is None
-    with pytest.raises(ValueError, match="name the user's reviewers"):
+    with pytest.raises(ValueError, match="pass the user's reviewers"):
         opened.rows(items)
     path = tmp_path / files.pool.ratings.name  # type: ignore[union-attr]
     path.write_bytes(path.read_bytes()[:-1] + b"!")

@@ -1,4 +1,4 @@
-"""Vectors that came with the data: matched, scaled, or refused with a reason."""
+"""Given vectors are matched, scaled, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def test_features_may_stay_as_they_are(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("vectors", "words"),
     [
-        ([("i1", [1.0, 2.0]), ("i2", [1.0])], "1 to 2 entries: all need as many"),
+        ([("i1", [1.0, 2.0]), ("i2", [1.0])], "1 to 2 entries: all must have"),
         ([("i1", [])], "0 to 0 entries"),
         ([], "0 to 0 entries"),
         ([("i1", [1.0]), ("i1", [1.0])], "item 'i1' has 2 vectors"),
         ([("i1", [1.0]), (None, [1.0])], "1 row without item_id"),
         ([("i1", None), ("i2", [1.0])], "1 row without item_id, without features"),
         ([("i1", [float("nan")]), ("i2", [float("inf")]), ("i3", [None])], "3 rows .* finite"),
-        ([("x1", [1.0]), ("x0", [1.0])], "none of the 10 items .* like 'x0'"),
+        ([("x1", [1.0]), ("x0", [1.0])], "none of the 10 items .* such as 'x0'"),
     ],
 )
 def test_what_cannot_be_features_is_refused(
@@ -105,5 +105,5 @@ def test_a_file_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(map(tuple, rows)) == [("7", [1.0, 2.0]), ("8", [3.0, 4.0])]
     with pytest.raises(InputDataError, match="no column 'features', only item_id, vector"):
         read("b.parquet", item_id=["a"], vector=[[1.0]])
-    with pytest.raises(InputDataError, match="'features' is array<string>: it must be"):
+    with pytest.raises(InputDataError, match="'features' is array<string>: make it an array"):
         read("c.parquet", item_id=["a"], features=[["x"]])

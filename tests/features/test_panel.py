@@ -1,4 +1,4 @@
-"""Reference reviewers: who is chosen, what stands for a missing rating, what is never seen."""
+"""Panels: the choice of reviewers, missing ratings, and that held-out ratings are not used."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_fill_matrix_is_what_a_loop_does() -> None:
     shuffled = rng.permutation(len(items))
     items, columns = items[shuffled], columns[shuffled]
     ratings = rng.integers(1, 6, len(items)).astype(float)
-    middle = 5.5  # of a scale whose upper half nobody here uses
+    middle = 5.5  # the middle of a scale whose upper half nobody uses
     matrix, medians, missing = fill_matrix(columns, items, ratings, (30, 6), middle)
     for j in range(6):
         own = ratings[columns == j]

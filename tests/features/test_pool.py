@@ -115,7 +115,7 @@ def test_the_choice_is_by_ids_however_users_are_numbered() -> None:
     for user in range(20):
         chosen = {ids[r] for r in one.chosen_for(-1, f"t{user}")}
         assert chosen == {ids[order[r]] for r in other.chosen_for(-1, f"t{user}")}
-        # one reviewer less takes away himself, and lets in one other
+        # without one reviewer, one other takes the place
         fewer = pool_of(rows[1:], ids=ids[1:], size=50)
         left = {ids[1 + r] for r in fewer.chosen_for(-1, f"t{user}")}
         assert chosen - left <= {ids[0]}

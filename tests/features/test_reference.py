@@ -1,4 +1,4 @@
-"""The pool that reviewers are drawn from: who is in it, what they show, what changes it."""
+"""The pool of reviewers: its members, their ratings, and what changes them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_held_out_ratings_and_the_partitioning_change_nothing(spark: SparkSessio
 def test_a_sample_of_the_group_by_hash(spark: SparkSession) -> None:
     some = collected(frame(spark, BLOCKS), most_reviewers=20)
     assert (len(some.user_ids), some.group_size) == (20, 60)
-    # whoever leaves takes away himself only
+    # a user who leaves does not change the others
     left = [block for block in BLOCKS if block[1] != some.user_ids[4]]
     fewer = collected(frame(spark, left), most_reviewers=20)
     assert set(some.user_ids) - set(fewer.user_ids) == {some.user_ids[4]}

@@ -1,4 +1,4 @@
-"""The prior of users from sums is what a loop over users finds, in whatever order sums come."""
+"""The prior of users from sums equals that of a plain loop, in any order of the sums."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_it_finds_what_generated_the_ratings() -> None:
     users = Users([12] * 1500)
     prior = users.estimated(15)
     assert prior.noise == pytest.approx(0.5, rel=0.05)
-    # 1,500 users tell a variance to 4 %; small ones shrink slowly from where all begin, 0.1
+    # 1,500 users give a variance to 4 %; small ones shrink slowly from the start value, 0.1
     found = np.diag(prior.covariance)
     assert_allclose(found[:3], np.diag(users.spread)[:3], rtol=0.15)
     assert found[3] < 0.08

@@ -1,4 +1,4 @@
-"""What blocks come to, counted while they are made: against counting one by one."""
+"""The counts of blocks, against a plain loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings of a DataFrame, merged by a worker: each pair of user and item once, by the policy."""
+"""Ratings of a DataFrame are merged by the policy, each pair of user and item once."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def kept(spark: SparkSession) -> set[int]:
 
 @pytest.fixture
 def nothing_left(spark: SparkSession) -> Callable[[], AbstractContextManager[None]]:
-    """Return a context that fails if executors keep more behind it than before."""
+    """Return a context that fails if executors cache more after it than before."""
 
     @contextmanager
     def check() -> Iterator[None]:

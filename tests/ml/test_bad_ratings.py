@@ -1,4 +1,4 @@
-"""What fit refuses, says and leaves: nothing behind it, whatever goes wrong."""
+"""What `fit` refuses, its messages, and that a failed fit leaves no caches behind."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def frame(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
         (
             [("u", "i", 1.0), (None, "i", 1.0), ("u", None, 1.0), ("u", "j", None),
              ("u", "k", float("nan"))],
-            r"4 of 5 rows are no ratings \(1 missing_item, 1 missing_user, 1 rating_not_finite, "
-            r"1 unreadable_rating\)",
+            r"4 of 5 rows are not valid ratings \(1 missing_item, 1 missing_user, 1 "
+            r"1 rating_not_finite, 1 unreadable_rating\)",
         ),
     ],
     ids=["empty", "nulls"],
@@ -52,7 +52,7 @@ def test_columns_and_settings_that_do_not_fit_are_named(
     ranker = PerUserRanker(**SMALL)
     with pytest.raises(InputDataError, match="no column 'user_id', only user, item, rating"):
         PerUserRanker(userCol="user_id").fit(rated)
-    with pytest.raises(InputDataError, match="column 'user' is array<string>: ids are text"):
+    with pytest.raises(InputDataError, match="column 'user' is array<string>: cast it to a string"):
         ranker.fit(rated.selectExpr("array(user) as user", "item", "rating"))
     with pytest.raises(InputDataError, match="is a stream: write it to a table first"):
         ranker.fit(spark.readStream.schema(rated.schema).parquet(str(tmp_path)))

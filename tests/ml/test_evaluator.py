@@ -57,10 +57,10 @@ def test_every_metric_has_a_value(predicted: DataFrame, name: str) -> None:
 def test_what_cannot_be_measured_is_named(
     spark: SparkSession, predicted: DataFrame, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="metricName 'rmse' is none of"):
+    with pytest.raises(ConfigError, match="metricName 'rmse' is unknown: use one of"):
         PerUserEvaluator(metricName="rmse").evaluate(predicted)
     lost = predicted.selectExpr("user", "rating", "if(user = 3, double('nan'), 1D) as prediction")
-    with pytest.raises(InputDataError, match="predictions are no numbers: let the model predict"):
+    with pytest.raises(InputDataError, match="predictions are null or NaN: set the model's cold"):
         PerUserEvaluator().evaluate(lost)
     assert math.isnan(PerUserEvaluator().evaluate(predicted.limit(0)))
     PerUserEvaluator(topN=4).save(str(tmp_path / "evaluator"))

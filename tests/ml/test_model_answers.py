@@ -1,4 +1,4 @@
-"""What a model answers: about strangers, about new ratings, about itself."""
+"""Predictions for unknown users, folding in, metrics and explanations of a model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_strangers_are_nan_or_left_out_where_asked(
     left = predictions(fitted, pairs, coldStartStrategy="drop")
     assert left.keys() == set(range(8)) - UNKNOWN
     assert left == {place: found[place] for place in left}
-    with pytest.raises(InputDataError, match="'guess' is none of fallback, nan, drop"):
+    with pytest.raises(InputDataError, match="'guess' is unknown: use fallback, nan or drop"):
         predictions(fitted, pairs, coldStartStrategy="guess")
 
 
@@ -78,7 +78,7 @@ def test_a_user_folded_in_is_the_user_learned(
     assert {row["n_train"] for row in new} == {len(own)}
     assert folded.recommendForUserSubset(frame_of(spark, twin), 3).count() == 1
     assert fitted.recommendForUserSubset(frame_of(spark, twin), 3).count() == 0
-    with pytest.raises(InputDataError, match="none of the items was there in fit"):
+    with pytest.raises(InputDataError, match="none of the rated items has features"):
         fitted.foldIn(frame_of(spark, {("u3", "never seen"): 2}))
 
 

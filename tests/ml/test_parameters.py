@@ -1,4 +1,4 @@
-"""Parameters, pipelines and searches over them, as pyspark.ml knows them."""
+"""Parameters, pipelines and searches of pyspark.ml."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def test_folds_choose_what_predicts_best(rated: DataFrame) -> None:
 
 
 def grid(ranker: PerUserRanker) -> list[Any]:
-    """Return what is expected of a user, whatever the ratings, and a fit of their noise."""
+    """Return a grid of two points: one stays at the prior, one fits the noise of the ratings."""
     points = [{"C": 1e-6}, {"C": 1e6}]
     return ParamGridBuilder().addGrid(ranker.learnerParams, points).build()

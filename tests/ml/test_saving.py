@@ -1,4 +1,4 @@
-"""A saved model is a run, a run is a model: the same answers, whole and readable by anybody."""
+"""A saved model is a run, and a run opens as a model with the same results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_run_opens_as_a_model(whole: Run, fitted: PerUserRankerModel, rated: D
     opened = PerUserRankerModel.fromRun(store_of(whole), "whole")
     assert rows_of(opened.transform(rated)) == rows_of(fitted.transform(rated))
     assert rows_of(opened.userModels) == rows_of(fitted.userModels)
-    with pytest.raises(ConfigError, match="has not finished 'train'"):
+    with pytest.raises(ConfigError, match="has no models: run .spark-rank train. first"):
         PerUserRankerModel.fromRun(store_of(whole), "nothing")
     with pytest.raises(ConfigError, match="no models of 'other'"):
         PerUserRankerModel.fromRun(store_of(whole), "whole", learner="other")
@@ -104,7 +104,7 @@ def test_what_is_there_is_replaced_only_where_asked(
 ) -> None:
     path = tmp_path / "model"
     path.mkdir()
-    with pytest.raises(InputDataError, match=r"is there already: save with write\(\)\.overwrite"):
+    with pytest.raises(InputDataError, match=r"already exists: use write\(\)\.overwrite"):
         fitted.save(str(path))
     fitted.write().overwrite().save(str(path))
     assert PerUserRankerModel.load(str(path)).uid == fitted.uid

@@ -70,11 +70,11 @@ def test_folded_users_are_weighted_too(weighted: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("change", "settings", "error", "words"),
     [
-        (None, {}, InputDataError, "have a weight that is no number above 0"),
-        (float("nan"), {}, InputDataError, "have a weight that is no number above 0"),
-        (0.0, {}, InputDataError, "have a weight that is no number above 0"),
+        (None, {}, InputDataError, "have a weight that is not a number above 0"),
+        (float("nan"), {}, InputDataError, "have a weight that is not a number above 0"),
+        (0.0, {}, InputDataError, "have a weight that is not a number above 0"),
         (1.0, {"learner": "prank"}, ConfigError, "'prank' takes no weights"),
-        (1.0, {"learnerGrid": {"C": [1.0, 2.0]}}, ConfigError, "a grid is not searched"),
+        (1.0, {"learnerGrid": {"C": [1.0, 2.0]}}, ConfigError, "a grid cannot be searched"),
     ],
     ids=["null", "nan", "zero", "learner", "grid"],
 )
@@ -93,5 +93,5 @@ def test_weights_that_cannot_be_used_are_refused(
 
 def test_a_pair_has_one_weight(weighted: DataFrame) -> None:
     twice = weighted.union(weighted.limit(2))
-    with pytest.raises(InputDataError, match="2 rows repeat a pair: add their weights up first"):
+    with pytest.raises(InputDataError, match="2 rows repeat a pair: add up their weights first"):
         PerUserRanker(**SMALL, weightCol="w").fit(twice)

@@ -26,7 +26,7 @@ SOME = """train.learners=[
   {learner: prank, params: {epochs: 2}}]"""
 BAG = "ensemble.learners=[{name: bag, combine: bagging, n_members: 5}]"
 FEW = "train.learners=[{name: linear, params: {C: 0.1}}, {learner: prank}]"
-# what nobody asks of these runs
+# results that no test of these runs needs
 _WITHOUT = ("evaluate", "rank", "aggregate", "report")
 
 

@@ -1,4 +1,4 @@
-"""A copy of what answers come from answers as the run does."""
+"""A copy of the files that a recommender reads gives the same results as the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids that are near the one asked for."""
+"""Suggestions of ids for a misspelt one."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_folded_user_has_the_row_of_the_table(run: Run) -> None:
         for row in rows[:8]:
             own = ratings_of(run, row["user_id"], training=True)
             folded = reader.fold_in(own, user_id=row["user_id"])
-            # of nothing held out, nobody can say how much members differ there
+            # without held-out ratings, the disagreement of the members there is undefined
             free = ("n_test", "bucket", "disagreement")
             for name, value in folded.row.items():
                 if name not in free:
@@ -244,7 +244,7 @@ def test_any_file_system_of_pyarrow_will_do(factor_run: Run) -> None:
     user_id = table(factor_run, "recommendations")[0]["user_id"]
     assert other.recommend(user_id) == local.recommend(user_id)
     assert Recommender.open(factor_run.root).recommend(user_id) == local.recommend(user_id)
-    with pytest.raises(ConfigError, match="nowhere: there is no run"):
+    with pytest.raises(ConfigError, match="nowhere: is not a folder"):
         Recommender.open(place(factor_run) / "nowhere")
 
 

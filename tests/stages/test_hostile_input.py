@@ -173,7 +173,7 @@ def test_a_truncated_file_is_named(spark: SparkSession, tmp_path: Path, name: st
     ("columns", "words"),
     [
         ({"a`b": [1]}, "cannot tell which column"),
-        ({"user": [[1]], "item": [1], "rating": [1.0]}, "a plain number or text is needed"),
+        ({"user": [[1]], "item": [1], "rating": [1.0]}, "it must be a plain number or text"),
         ({"user": ["a"], "item": ["b"], "rating": [1.0], "x`; y": [1]}, None),
     ],
 )

@@ -414,7 +414,7 @@ def test_a_wrong_format_ends_the_run_before_it_begins(
 ) -> None:
     path = write(tmp_path, "1::1193::5::978300760\n", "ratings.dat")
     for chosen in ("csv", "movielens-100k", "parquet"):
-        with pytest.raises(ConfigError, match="say input.format=movielens-dat") as caught:
+        with pytest.raises(ConfigError, match="use input.format=movielens-dat") as caught:
             ingested(path, chosen)
         assert caught.value.exit_code == 2
 

@@ -162,7 +162,7 @@ def test_ratings_that_a_format_does_not_know_make_a_plain_table(
 
 
 def test_letor_is_named_with_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"say --set input.format=letor$"):
+    with pytest.raises(ConfigError, match=r"use --set input.format=letor$"):
         recognised(spark, write(tmp_path, "2 qid:10 1:0.0 2:0.5 #docid = 1\n"))
 
 
@@ -182,11 +182,11 @@ def test_files_of_several_kinds_are_named(spark: SparkSession, tmp_path: Path) -
         ("a\tb\tc\n1\t2\t3\n", {"format": "parquet"},
          r"--set input.format=csv 'input.delimiter=\\t'"),
         ("a;b;3\n", {"format": "jester"}, "--set input.format=csv 'input.delimiter=;'$"),
-        ("1|2|3\n", {"format": "csv", "delimiter": ","}, r"say --set 'input.delimiter=\|'$"),
+        ("1|2|3\n", {"format": "csv", "delimiter": ","}, r"use --set 'input.delimiter=\|'$"),
         ("1|2|3\n", {"format": "csv", "delimiter": ",", "header": True},
-         r"say --set 'input.delimiter=\|' input.header=false$"),
+         r"use --set 'input.delimiter=\|' input.header=false$"),
         ("1,2,3\n", {"format": "csv", "delimiter": ",", "header": True},
-         r"say --set input.header=false$"),
+         r"use --set input.header=false$"),
     ],
 )  # fmt: skip
 def test_a_table_of_another_kind_is_told_with_what_to_set(
@@ -205,7 +205,7 @@ def test_parquet_and_packed_files_are_told_by_their_content(
     with pytest.raises(ConfigError, match=r"in\.csv is a Parquet file.*input.format=parquet"):
         recognised(spark, path, format="csv")
     path.write_bytes(gzip.compress(b"1,2,3\n"))
-    with pytest.raises(InputDataError, match=r"is packed by gzip.*rename it: mv"):
+    with pytest.raises(InputDataError, match=r"is compressed by gzip.*rename it: mv"):
         recognised(spark, path, format="csv")
 
 

@@ -196,7 +196,7 @@ def test_ids_that_are_no_items_are_told(
     left, said = told(f"recommend.exclude_from={with_header}")
     assert left == everything
     assert said == [
-        "[recommend: warning] recommend.exclude: 4 of 4 ids are no items of the run: "
+        "[recommend: warning] recommend.exclude: 4 of 4 ids are not items of the run: "
         "'item,why', '1,old', '2,old', …"
     ]
     some = tmp_path / "some.txt"
@@ -204,11 +204,11 @@ def test_ids_that_are_no_items_are_told(
     left, said = told("recommend.exclude=['typo', '1']", f"recommend.exclude_from={some}")
     assert left == everything - {"1"} != everything
     assert said == [
-        "[recommend: warning] recommend.exclude: 3 of 4 ids are no items of the run: "
+        "[recommend: warning] recommend.exclude: 3 of 4 ids are not items of the run: "
         "'typo', 'I2', 'nosuch'"
     ]
     left, said = told("recommend.include=['1', 'no item']", "recommend.exclude=['2']")
     assert left == {"1"}
     assert said == [
-        "[recommend: warning] recommend.include: 1 of 2 ids are no items of the run: 'no item'"
+        "[recommend: warning] recommend.include: 1 of 2 ids are not items of the run: 'no item'"
     ]

@@ -96,7 +96,7 @@ def ident(spec: LearnerSpec) -> str:
 
 @dataclass(frozen=True)
 class Own:
-    """What a learner itself says of a user's held-out items, before it is a row."""
+    """A fitted learner's scores and ranks of a user's held-out items, before it is a row."""
 
     scores: Any
     ranks: list[int] | None

@@ -1,4 +1,4 @@
-"""List columns to flat arrays and back."""
+"""List columns become flat arrays and back."""
 
 from __future__ import annotations
 

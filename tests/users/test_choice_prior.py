@@ -1,4 +1,4 @@
-"""What a user's own errors may change about the choice of a sample."""
+"""How a user's own errors change the choice that the sample made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIMISM = np.array([0.1, 0.4, 0.9])
 
 
 def users(rng: Any, count: int, *, telling: float) -> tuple[Any, list[Any], Any]:
-    """Return held-back errors, own errors and sizes; users differ, `telling` of it is in both."""
+    """Return held-back errors, own errors and sizes; the share `telling` of a user is in both."""
     differences = rng.normal(scale=0.5, size=(count, POINTS))
     noise = rng.normal(scale=0.5, size=(2, count, POINTS))
     held_back = CURVE + telling * differences + noise[0] / 5

@@ -1,4 +1,4 @@
-"""Every user's ensembles in Arrow batches: against the class OAP, however members are split."""
+"""Ensembles in Arrow batches equal the class OAP, for every split of the members."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPECS = tuple(
 
 
 def blocks() -> pa.RecordBatch:
-    """Return users of whom two cannot be learned: one rating, and all ratings equal."""
+    """Return users; two of them cannot be learned: one rating, and all ratings equal."""
     items = [RNG.permutation(N_ITEMS)[: 6 + 3 * u].tolist() for u in range(6)]
     items += [[3, 4], [0, 1, 2, 3, 4]]
     ratings = [[float((i * 7 + u) % 5 + 1) for i in own] for u, own in enumerate(items)]
@@ -89,7 +89,7 @@ def in_groups(
     ]
     schema = next(part_batches(iter([BLOCKS]), how, 0, groups, open_as(features))).schema
     np.random.default_rng(groups).shuffle(parts)
-    # what Spark sorts by says nothing about the groups' order
+    # the columns that Spark sorts by do not order the groups
     parts.sort(key=lambda row: (row["problem"], row["learner"]))
     batches = (
         pa.RecordBatch.from_pylist(parts[start : start + size], schema)

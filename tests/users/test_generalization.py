@@ -1,4 +1,4 @@
-"""Bounds of model rows against the formulas with the quantities put in by hand."""
+"""Bounds of model rows equal the formulas, evaluated by hand."""
 
 from __future__ import annotations
 

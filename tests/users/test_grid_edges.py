@@ -1,4 +1,4 @@
-"""Which chosen values a wider grid might better."""
+"""Chosen values at the edge of their grid are reported."""
 
 from __future__ import annotations
 

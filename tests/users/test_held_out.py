@@ -1,4 +1,4 @@
-"""Scores of held-out items from blocks and model rows: against the learners themselves."""
+"""Held-out scores from blocks and model rows equal those of the learners."""
 
 from __future__ import annotations
 

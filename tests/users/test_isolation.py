@@ -1,4 +1,4 @@
-"""Users in child processes: whoever ends the process is given up, and nobody else notices."""
+"""A user who crashes a child process gets a row that says so; other users are not affected."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def test_without_a_crash_the_rows_are_those_of_the_worker_itself() -> None:
 
 def test_every_way_to_end_a_process_is_one_row() -> None:
     ways: dict[tuple[int, str], tuple[Poison, str]] = {
-        (0, "first"): (leave(3), "crashed: the process that learned ended itself with code 3"),
-        (31, "second"): (leave(0), "crashed: the process that learned ended itself with code 0"),
-        (32, "first"): (sys.exit, "crashed: the process that learned ended itself with code 0"),
-        (33, "first"): (lambda: ctypes.string_at(0), "crashed: the process that learned was "
-                        "ended by SIGSEGV"),
-        (33, "second"): (kill(signal.SIGKILL), "crashed: the process that learned was ended by "
+        (0, "first"): (leave(3), "crashed: the learning process exited with code 3"),
+        (31, "second"): (leave(0), "crashed: the learning process exited with code 0"),
+        (32, "first"): (sys.exit, "crashed: the learning process exited with code 0"),
+        (33, "first"): (lambda: ctypes.string_at(0), "crashed: the learning process was "
+                        "killed by SIGSEGV"),
+        (33, "second"): (kill(signal.SIGKILL), "crashed: the learning process was killed by "
                          "SIGKILL"),
         (69, "second"): (ask_for_too_much, "out_of_memory: MemoryError: "),
     }  # fmt: skip
     rows = learned(70, {pair: poison for pair, (poison, _) in ways.items()})
     endings = {pair: f"{text}, 2 times" for pair, (_, text) in ways.items()}
-    endings[33, "second"] += ", as when memory is short"
+    endings[33, "second"] += ": memory may be short"
     endings[69, "second"] = ways[69, "second"][1]
     assert rows == expected(70, endings)
 
@@ -127,7 +127,7 @@ def test_who_crashes_now_and_then_is_learned(tmp_path: Path) -> None:
 
 
 def test_if_everybody_crashes_it_is_not_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "_MOST", 6)
+    monkeypatch.setattr(isolation, "_MAX_CRASHES", 6)
     everybody = {(user, spec.label): leave(1) for user in range(1000) for spec in SPECS}
     some = {pair: poison for pair, poison in everybody.items() if pair[0] < 3}
     assert [said[:7] for _, _, said in learned(40, some)].count("crashed") == 6
@@ -163,5 +163,5 @@ def test_children_are_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.sets(st.tuples(st.integers(0, 39), st.sampled_from(["first", "second"])), max_size=3))
 def test_whoever_crashes_the_others_are_there(crashing: set[tuple[int, str]]) -> None:
     rows = learned(40, {pair: leave(1) for pair in crashing})
-    text = "crashed: the process that learned ended itself with code 1, 2 times"
+    text = "crashed: the learning process exited with code 1, 2 times"
     assert rows == expected(40, dict.fromkeys(crashing, text))

@@ -1,4 +1,4 @@
-"""Models and blocks brought together: against a plain look-up, in whatever order they come."""
+"""Models and blocks are joined as by a plain lookup, in any order of rows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_failed_model_gives_way_to_the_substitute() -> None:
     assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
         ("u1", "learned", None, 1.0, 1.0, [1.0, 0.5]),
         ("u2", "failed", "numeric", 2.5, 1.0, None),
-        # without any model the offset alone is what there is
+        # without any model the user is scored by the offset alone
         ("u3", "failed", "other", None, 1.0, None),
     ]
     own = scoring_models(models, Asked(FIRST, None))

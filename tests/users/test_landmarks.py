@@ -1,4 +1,4 @@
-"""Kernels on a budget: against the kernel itself, and against a kernel learner."""
+"""Landmark features, against the kernel itself and against a kernel learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker's side of training, called on batches without Spark."""
+"""The worker functions of training, on batches without Spark."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_who_ends_the_process_or_its_memory_is_a_row(
     bad = row_of(rows, 3, "rbf")
     before = row_of(healthy, 3, "rbf")
     assert (bad["status"], bad["reason"]) == ("failed", reason)
-    # what the block tells is there, and nothing that learning would have told
+    # it has the columns that follow from the block, and none that need learning
     told = ("n_train", "n_test", "on_rating_scale", "excluded_feature")
     assert {name: bad[name] for name in told} == {name: before[name] for name in told}
     assert bad["dual"] is None
@@ -211,7 +211,7 @@ def test_too_little_memory_for_many_users_at_once_is_enough_for_each(
         return together(spec, group, *more)
 
     monkeypatch.setattr(learning, "learn_together", greedy)
-    with pytest.raises(MemoryError):  # which lets the driver isolate
+    with pytest.raises(MemoryError):  # the driver then isolates the users
         learn(batch(USERS))
     assert learn(batch(USERS), isolated=True) == whole
 
@@ -271,7 +271,7 @@ def test_what_is_expected_of_a_user_is_learned_from_and_handed_on() -> None:
     said = learner.decision_function(X[n_train:], offset=offset[n_train:])
     assert_allclose(rebuilt, said, rtol=1e-4)
     assert_allclose(dual["weights"], expected, rtol=1e-5)
-    # who has too few ratings falls back to what is expected; the baseline is the item alone
+    # with too few ratings the fallback is the prior; the baseline is the item offset alone
     cold = row_of(rows, 1, "linear")
     assert (cold["status"], cold["n_test"]) == ("fallback", 0)
     assert cold["weights"] is not None

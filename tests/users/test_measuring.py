@@ -52,7 +52,7 @@ def model(
 
 
 def measure(rows: list[dict[str, Any]]) -> tuple[pa.RecordBatch, Any]:
-    """Measure model rows that have `ratings` and `scores` beside the columns of models."""
+    """Measure model rows that also have the columns `ratings` and `scores`."""
     found = Predictions(
         pa.array([row["ratings"] for row in rows], LIST),
         pa.array([row["scores"] for row in rows], LIST),

@@ -1,4 +1,4 @@
-"""Parts of ensembles as rows, there and back."""
+"""Parts of ensembles become rows and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model row is enough to score any item: by hand, as the contract of the table says."""
+"""A model row suffices to score any item, by the formula in the table's contract."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def model_row(
 def said_by_learner(
     learner: str, params: dict[str, Any], item_offset: bool, prior: np.ndarray, most: int
 ) -> Own:
-    """Return what the learner itself says of the held-out items, before it is a row."""
+    """Return the fitted learner's scores and ranks of the held-out items, before it is a row."""
     spec = LearnerSpec("it", learner, item_offset, params)
     features = ItemFeatures(MATRIX, OFFSET, prior, pa.array(ITEM_IDS))
     limits = Limits(SCALE, max_kernel_ratings=most, landmarks=10, folds=3)
@@ -115,7 +115,7 @@ def rank_among(score: float, thresholds: list[float]) -> int:
 
 
 def score_by_hand(row: dict[str, Any], item: int) -> tuple[float, int | None]:
-    """Return score and rank of an item, as the documentation of the table tells."""
+    """Return the score and rank of an item, by the documentation of the table."""
     x, offset = MATRIX[item].astype(float), OFFSET[item]
     if row["prototypes"] is not None:
         sums = [w[:-1] @ x + w[-1] * offset for w in np.reshape(row["prototypes"], (5, D + 1))]
@@ -158,7 +158,7 @@ def test_every_model_is_scored_by_its_row_alone(
     else:
         # in single precision a score may fall on the other side of its threshold
         assert np.mean(np.array(own.ranks) == ranks) >= 0.9
-    # and it says something about what was held out
+    # the model orders the held-out items better than chance
     assert np.corrcoef(own.scores, RATINGS[N_TRAIN:])[0, 1] > 0.0
     assert row["on_rating_scale"] == (learner in ("mprank", "svrank"))
     assert (row["train_msd"] is None) == (not row["on_rating_scale"])

@@ -1,4 +1,4 @@
-"""From blocks to problems: whose features, which rows, what is left out."""
+"""Blocks become learning problems with the right features, rows and exclusions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_shared_features_are_rows_of_the_matrix_but_for_ones_own_column() -> Non
 
 
 def test_every_user_has_the_ratings_of_reviewers_of_his_own() -> None:
-    # a pool is listed in the table `panel` too: nobody's number there is a column
+    # a pool is listed in the table `panel`, too, but its numbers are not columns
     panel = {user: number for number, user in enumerate(POOL.users.tolist())}
     for problem, (user, items, _, n_train) in zip(made(OWN, panel), USERS, strict=True):
         assert problem.reviewers is not None

@@ -1,4 +1,4 @@
-"""Users' held-out items put in order by a worker, without Spark."""
+"""A worker ranks users' held-out items, without Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def job(preference: str = "scores", method: str = "quicksort", top: int | None =
 
 
 def user(name: str, items: list[int], ratings: list[float], n_train: int = 1) -> Row:
-    """Return a block: what is held out comes behind a training rating of item 1."""
+    """Return a block: one training rating of item 1, then the held-out ratings."""
     return {"user_id": name, "items": [1] * n_train + items, "ratings": [3.0] * n_train + ratings,
             "n_train": n_train}  # fmt: skip
 

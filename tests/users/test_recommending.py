@@ -1,4 +1,4 @@
-"""A batch of users to lists of unseen items, without Spark."""
+"""A batch of users gets lists of unseen items, without Spark."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_lists_are_the_models_scores_in_order(one: dict[str, Any]) -> None:
             listed = listed[:size]
         expected = naive(one, allowed, size, sign)
         assert [(row["item_id"], row["score"]) for row in listed] == expected
-        allowed -= numbers_of(expected)  # what is in the top is in no bottom
+        allowed -= numbers_of(expected)  # an item of the top list is not in the bottom list
         assert [row["position"] for row in listed] == list(range(1, len(listed) + 1))
     assert all(row["learner"] == "it" for row in rows)
     assert {row["bucket"] for row in rows if row["user_id"] == one["user_id"]} <= {one["bucket"]}

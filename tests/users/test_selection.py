@@ -1,4 +1,4 @@
-"""Choosing hyper-parameters for one user: against refits, and honest about what it cannot tell."""
+"""Hyper-parameters chosen for one user, against refits; None where errors are undefined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model rows read back: against the learners that wrote them, and the contract's formula."""
+"""Model rows that are read back score as their learners and as the contract's formula."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def members_mean(row: dict[str, Any], values: list[float]) -> float:
 
 
 def by_the_contract(row: dict[str, Any], features: ItemFeatures, item: int) -> float:
-    """Return the score of an item as the contract says, loop by loop."""
+    """Return the score of an item by the contract's formula, in plain loops."""
     numbers = {name: i for i, name in enumerate(features.item_ids.to_pylist())}
 
     def x(i: int) -> list[float]:

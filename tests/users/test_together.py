@@ -1,4 +1,4 @@
-"""Learning many users in one call against learning each alone."""
+"""Learning many users in one call equals learning them one by one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_user_among_others_is_the_user_alone(width: int, with_prior: bool) -> 
     told: list[tuple[str, str]] = []
     (together,) = learn_batches(iter([blocks()]), job(), lambda files: shared)
     alone = [
-        # what the block alone tells is put in at the end
+        # the columns that follow from the block are added at the end
         learn_user(problem, spec, job(), shared.item_ids) | {"bucket": problem.user}
         for problem in problems(blocks(), shared, PANEL)
         for spec in SPECS

@@ -1,4 +1,4 @@
-"""The best k of many scores: against sorting, with ties, gaps and products of any precision."""
+"""The best k of many scores equal those of sorting, with ties, NaN and rounding errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIGNS = pytest.mark.parametrize("sign", [TOP, BOTTOM])
 
 
 def naive(scores: Sequence[float], sign: float, k: int) -> list[int]:
-    """Return the positions of the k best, equal ones in order; NaN is none."""
+    """Return the positions of the k best, ties in order; NaN is skipped."""
     there = [i for i in range(len(scores)) if scores[i] == scores[i]]
     return sorted(there, key=lambda i: (-sign * scores[i], i))[:k]
 

@@ -62,7 +62,10 @@ def test_a_point_that_failed_for_a_user_is_not_chosen() -> None:
 
 def test_a_grid_that_nobody_can_tell_apart_is_refused() -> None:
     failed = [[math.inf] * 4, [1.0] * 4]
-    for rows, reason in ((failed, "could be learned"), ([], "no user can tell")):
+    for rows, reason in (
+        (failed, "failed for some user"),
+        ([], "no user of the sample could be measured"),
+    ):
         with pytest.raises(LearnerError, match=f"m: no point .*{reason}"):
             grid_scores([SPEC], table(rows), None)
 

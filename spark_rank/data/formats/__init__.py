@@ -1,6 +1,6 @@
-"""Rating files in their native formats: each becomes the same columns, unparsable parts as null.
+"""Reads rating files in their native formats into the same columns; unreadable parts are null.
 
-`spark_rank.data.quality` says which rows are good and why the others are not.
+`spark_rank.data.quality` decides which rows are valid, with reasons for the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a format is: how it is read, how it is known, and what its ratings may be."""
+"""A format of rating files: its reader, the signature of its first line, its valid ratings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from spark_rank.config import InputConfig
 
 
 class Reading(NamedTuple):
-    """Parsed rows, and where each split of the text begins (None where rows are numbered).
+    """Parsed rows, and the start of each split of the text (None if the file numbers its rows).
 
     `rows` has ``source, block, row, raw, text_ok, fields_ok, user_id, item_id, rating, timestamp,
-    timestamp_ok``, and `features` where they are given; `starts` is what
-    `spark_rank.data.formats.lines.split_starts` returns.
+    timestamp_ok``, and `features` if the format has them; `starts` is the result of
+    `spark_rank.data.formats.lines.split_starts`.
     """
 
     rows: DataFrame
@@ -29,11 +29,11 @@ Reader = Callable[[SparkSession, Sequence[str], InputConfig], Reading]
 
 @dataclass(frozen=True)
 class Format:
-    """One format: example line, reader, signature of its first line, and the format's own rules.
+    """One format: example line, reader, signature of its first line, and rules.
 
-    `levels` are the ratings that the format knows (none: any), `coarse_levels` those of its files
-    that have no others, `low` and `high` their range where they are no levels, `implicit` the
-    rating that means that there is none.
+    `levels` are the valid ratings (empty: any); `coarse_levels` are used instead if a file has no
+    others. `low` and `high` are the range of ratings without levels. `implicit` is the value that
+    means "not rated".
     """
 
     example: str

@@ -1,4 +1,4 @@
-"""Formats with one rating a line and fixed positions: MovieLens, EachMovie, Book-Crossing."""
+"""Reads formats with one rating per line and fixed columns: MovieLens, EachMovie, Book-Crossing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from spark_rank.data.formats.lines import not_blank, read_lines, split_starts
 from spark_rank.data.formats.values import read_seconds, typed
 
 _BX_HEADER = '"User-ID"%'
-# vote.txt has American dates, of 1995 to 1997, where it has no ISO ones
+# vote.txt has American dates, from 1995 to 1997, or ISO ones
 _AMERICAN = r"^(\d{1,2}/\d{1,2}/)(\d{2})( |$)"
 _AMERICAN_TIMES = ("M/d/yyyy H:mm:ss", "M/d/yyyy H:mm", "M/d/yyyy")
 
 
 def delimited_reader(pattern: str, widths: tuple[int, ...]) -> Reader:
-    """Return a reader of ``user, item, rating[, timestamp]`` lines split at a literal pattern."""
+    """Return a reader of lines ``user, item, rating[, timestamp]``, split at a literal pattern."""
 
     def read(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
         lines = read_lines(spark, files, settings.encoding or "utf-8")
@@ -46,7 +46,7 @@ def read_eachmovie(spark: SparkSession, files: Sequence[str], settings: InputCon
 
 
 def read_book_crossing(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
-    """Read ``"user";"ISBN";"rating"``: quotes inside a field are written with a backslash."""
+    """Read ``"user";"ISBN";"rating"``, with a backslash before quotes inside a field."""
     lines = read_lines(spark, files, settings.encoding or "latin-1")
     options = {
         "sep": ";",
@@ -61,7 +61,7 @@ def read_book_crossing(spark: SparkSession, files: Sequence[str], settings: Inpu
         .withColumn("fields", F.from_csv("raw", schema, options))
     )
     parts = {name: F.col(f"fields.{name}") for name in ("user", "item", "rating")}
-    # a record that runs over the end of its line has an odd number of quotes
+    # a record that continues on the next line has an odd number of quotes
     bare = F.regexp_replace("raw", r"\\.", "")
     whole = F.length(F.regexp_replace(bare, '[^"]', "")) % 2 == 0
     rows = typed(fields, parts, F.col("fields.unparsed").isNull() & whole)

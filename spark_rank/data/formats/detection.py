@@ -1,4 +1,4 @@
-"""Which format a file is of, by its first lines: where it is left out, and to name a wrong one."""
+"""Recognises the format of a file by its first lines, and refuses a wrong `input.format`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from spark_rank.data.formats.dialect import NUMBER, is_table, sniff, split_cells
 from spark_rank.data.formats.notation import numbers, unit_of
 from spark_rank.errors import ConfigError
 
-# their lines look like no other's; what else has commas, tabs or blanks may be any table
+# formats with unique lines; other lines with commas, tabs or blanks may be any table
 _DISTINCT = ("letor", "netflix", "judgments", "jester", "movielens-dat", "eachmovie")
 _NETFLIX_LINE = re.compile(r"\s*\d+\s*,\s*\d\s*,\s*\d{4}-\d{2}-\d{2}\s*$|\s*\d+\s*:\s*$")
 _BOOK_CROSSING = re.compile(r'(?i)"user-id";"isbn";"book-rating"\s*$')
 _MOVIELENS_100K = re.compile(r"(^|/)u[0-9ab]?\.(data|base|test)(\.gz)?$")
-# where a format keeps the rating and what separates it, to see whether its levels fit
+# the separators of formats with the rating in the third column, to check their levels
 _RATINGS = {"movielens-100k": "\t", "movielens-dat": "::", "movielens-csv": ",", "eachmovie": " "}
 _MOST = 0.95
 
 
 def recognise_format(path: str, lines: Sequence[str]) -> str | None:
-    """Return the format of a file by its name and first lines, None where nothing tells.
+    """Return the format of a file by its name and first lines; None if it is not recognised.
 
-    A format with levels of its own is none where ratings are no such levels, or times no seconds.
+    A format with levels does not fit if ratings are not its levels, or times are not in seconds.
     """
     if not lines:
         return None
@@ -35,54 +35,55 @@ def recognise_format(path: str, lines: Sequence[str]) -> str | None:
         return "book-crossing"
     if FORMATS["movielens-csv"].fits(lines) and _has_levels("movielens-csv", lines[1:]):
         return "movielens-csv"
-    known = _MOVIELENS_100K.search(path) and FORMATS["movielens-100k"].fits(lines)
-    if known and _has_levels("movielens-100k", lines):
+    is_movielens = _MOVIELENS_100K.search(path) and FORMATS["movielens-100k"].fits(lines)
+    if is_movielens and _has_levels("movielens-100k", lines):
         return "movielens-100k"
     return "csv" if sniff([lines]) is not None else None
 
 
 def check_format(file: str, lines: Sequence[str], settings: InputConfig) -> None:
-    """Raise `ConfigError` if the first lines are not of the format set, but clearly of another.
+    """Raise `ConfigError` if the first lines do not fit the set format, but clearly another.
 
-    Lines that fit no format are no reason: broken ones are quarantined, with their reasons.
+    Lines that fit no format are accepted here: broken lines are quarantined with a reason.
     """
     chosen = settings.known_format
     if not lines or _fits(lines, settings):
         return
-    found = [name for name, known in FORMATS.items() if name != chosen and known.fits(lines)]
+    fitting = [name for name, each in FORMATS.items() if name != chosen and each.fits(lines)]
     remedy = _other_separator(lines, settings)
     if (
         chosen == "csv"
         and settings.delimiter is not None
         and remedy
-        and not (set(found) & set(_DISTINCT))
+        and not (set(fitting) & set(_DISTINCT))
     ):
         raise ConfigError(
             f"input.delimiter: {file} is not delimited by {settings.separator!r}: its first line "
-            f"is {lines[0][:60]!r}: say {remedy}"
+            f"is {lines[0][:60]!r}: use {remedy}"
         )
-    if found:
+    if fitting:
         raise ConfigError(
             f"input.format: {file} does not look like {chosen!r}: its first line is "
-            f"{lines[0][:60]!r}, as in {' or '.join(map(repr, found))}: say input.format={found[0]}"
+            f"{lines[0][:60]!r}, as in {' or '.join(map(repr, fitting))}: use "
+            f"input.format={fitting[0]}"
         )
     if chosen != "csv" and remedy and not any(FORMATS[chosen].fits([line]) for line in lines):
         raise ConfigError(
             f"input.format: {file} does not look like {chosen!r}: its first line is "
-            f"{lines[0][:60]!r}, a table: say {remedy}"
+            f"{lines[0][:60]!r}, a table: use {remedy}"
         )
 
 
 def _other_separator(lines: Sequence[str], settings: InputConfig) -> str | None:
-    """Return what to set, in words to paste, for lines that are a table of another kind."""
-    found = sniff([lines], columns=settings.columns)
-    if found is None or found.delimiter == settings.separator:
+    """Return the settings to paste for lines that are a table with another separator."""
+    dialect = sniff([lines], columns=settings.columns)
+    if dialect is None or dialect.delimiter == settings.separator:
         return None
-    shown = "\\t" if found.delimiter == "\t" else found.delimiter
+    shown = "\\t" if dialect.delimiter == "\t" else dialect.delimiter
     words = [] if settings.format == "csv" else ["input.format=csv"]
     words.append(f"'input.delimiter={shown}'")
-    if settings.header is not None and settings.header != found.header:
-        words.append(f"input.header={str(found.header).lower()}")
+    if settings.header is not None and settings.header != dialect.header:
+        words.append(f"input.header={str(dialect.header).lower()}")
     return f"--set {' '.join(words)}"
 
 
@@ -117,5 +118,5 @@ def _has_levels(name: str, lines: Sequence[str]) -> bool:
 
 
 def _mostly(flags: Iterable[bool]) -> bool:
-    found = list(flags)
-    return sum(found) >= _MOST * len(found)
+    values = list(flags)
+    return sum(values) >= _MOST * len(values)

@@ -1,4 +1,4 @@
-"""How a table is written as text: what separates its cells, whether names stand above them."""
+"""Recognises how a table is written as text: its delimiter, and whether it has a header."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from spark_rank.data.formats.columns import NEEDED, named_roles
 
 BLANKS = " "
-# what is looked for, the least ambiguous first
+# the delimiters that are tried, the least ambiguous first
 DELIMITERS = {
     "\t": "tab", "::": "double colon", ";": "semicolon", "|": "pipe", ",": "comma",
     BLANKS: "blanks",
@@ -21,10 +21,10 @@ NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 _FOREIGN = re.compile(r"[\t;|,]|::")
 _RUN = re.compile(r"[ \t]+")
-# of a file so many lines are looked at, of which a few may be damaged
+# so many lines of a file are examined, and a few of them may be damaged
 _LINES = 500
 _MOST = 0.8
-# stands for a separator of two characters where Python takes one only
+# replaces a separator of two characters, since Python's csv takes only one
 _UNIT = "\x1f"
 
 Rows = list[list[str]]
@@ -32,20 +32,20 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """What separates the cells of a line; whether the first line names the columns."""
+    """The delimiter of the cells, and whether the first line names the columns."""
 
     delimiter: str
     header: bool
 
     @property
     def words(self) -> str:
-        """Return the dialect as people say it."""
+        """Return the dialect in words."""
         name = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         return f"delimiter {name}, {'header' if self.header else 'no header'}"
 
 
 class MixedHeadersError(Exception):
-    """Of these samples some begin with a header and some do not: the places of one of each."""
+    """Some samples begin with a header and some do not; has the position of one of each."""
 
     def __init__(self, with_header: int, without: int) -> None:
         super().__init__(with_header, without)
@@ -54,15 +54,19 @@ class MixedHeadersError(Exception):
 
 @dataclass(frozen=True)
 class _Fit:
-    """How well a separator explains some lines; what is compared first stands first."""
+    """How well a separator fits some lines.
+
+    `evidence` is 0 for no table, `regular` the share of lines of the usual width, and `clean` the
+    share of cells without signs of another separator.
+    """
 
     evidence: int
     regular: float
-    own: float
+    clean: float
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line; one that is no such line is a single cell."""
+    """Return the cells of a line; a line that cannot be split is a single cell."""
     sign = delimiter
     if delimiter == BLANKS:
         line = _single_blanks(line)
@@ -81,27 +85,28 @@ def sniff(
     header: bool | None = None,
     columns: Mapping[str, str | None] | None = None,
 ) -> Dialect | None:
-    """Return the dialect of files by their first lines, None where these are no table.
+    """Return the dialect of files by their first lines; None if they are not a table.
 
-    A sample is the first lines of one file, without blank ones. What is given is not looked for.
+    A sample is the first lines of one file, without blank ones. A given `delimiter` or `header` is
+    taken as it is.
     Raise `MixedHeadersError` if the samples contradict each other.
     """
     filled = [sample[:_LINES] for sample in samples if sample]
-    found = _best_delimiter(filled, columns or {}) if delimiter is None else delimiter
-    if found is None:
+    chosen = _best_delimiter(filled, columns or {}) if delimiter is None else delimiter
+    if chosen is None:
         return None
     if header is not None:
-        return Dialect(found, header)
-    headers = [has_header([split_cells(line, found) for line in s], columns or {}) for s in filled]
+        return Dialect(chosen, header)
+    headers = [has_header([split_cells(line, chosen) for line in s], columns or {}) for s in filled]
     if len(set(headers)) > 1:
         raise MixedHeadersError(headers.index(True), headers.index(False))
-    return Dialect(found, headers[0])
+    return Dialect(chosen, headers[0])
 
 
 def has_header(rows: Rows, columns: Mapping[str, str | None]) -> bool:
     """Tell whether the first row names the columns.
 
-    Its names are known, or it has text wherever the rows below have numbers.
+    It does if its names are known, or if it has text where the rows below have numbers.
     """
     first, body = rows[0], rows[1:]
     roles = named_roles(first, columns)
@@ -119,16 +124,16 @@ def has_header(rows: Rows, columns: Mapping[str, str | None]) -> bool:
 
 
 def is_table(lines: Sequence[str], delimiter: str, columns: Mapping[str, str | None]) -> bool:
-    """Tell whether lines have three columns by this separator, or name what is needed."""
+    """Tell whether lines have three columns with this separator, or name those needed."""
     return _fit(lines, delimiter, columns).evidence > 0
 
 
 def _best_delimiter(
     samples: Sequence[Sequence[str]], columns: Mapping[str, str | None]
 ) -> str | None:
-    """Return what explains all files; of equal ones the first of `DELIMITERS`.
+    """Return the delimiter that fits all files best; among equals the first of `DELIMITERS`.
 
-    Names and texts have blanks too: they count where nothing else makes a table.
+    Blanks also occur in names and texts, so they are tried only if nothing else makes a table.
     """
     best, chosen = _Fit(0, 0.0, 0.0), None
     for delimiter in DELIMITERS:
@@ -140,7 +145,7 @@ def _best_delimiter(
         worst = _Fit(
             min(fit.evidence for fit in fits),
             min(fit.regular for fit in fits),
-            sum(fit.own for fit in fits) / len(fits),
+            sum(fit.clean for fit in fits) / len(fits),
         )
         if worst.evidence and _key(worst) > _key(best):
             best, chosen = worst, delimiter
@@ -148,7 +153,7 @@ def _best_delimiter(
 
 
 def _key(fit: _Fit) -> tuple[int, float, float]:
-    return fit.evidence, fit.own, fit.regular
+    return fit.evidence, fit.clean, fit.regular
 
 
 def _fit(lines: Sequence[str], delimiter: str, columns: Mapping[str, str | None]) -> _Fit:
@@ -170,12 +175,12 @@ def _fit(lines: Sequence[str], delimiter: str, columns: Mapping[str, str | None]
 
 
 def _is_foreign(cell: str, delimiter: str) -> bool:
-    """Tell whether a cell looks as if another separator were the right one."""
+    """Tell whether a cell contains another separator."""
     return bool(_FOREIGN.search(cell)) and delimiter not in cell and not _is_numeric(cell)
 
 
 def usual_width(rows: Rows) -> int:
-    """Return how many cells most rows have."""
+    """Return the most frequent number of cells per row."""
     counts = Counter(map(len, rows))
     return max(counts, key=lambda width: (counts[width], width))
 
@@ -190,6 +195,6 @@ def _is_numeric(text: str) -> bool:
 
 
 def _single_blanks(line: str) -> str:
-    """Put a single blank for every run of blanks and tabs that is not inside quotes."""
+    """Replace every run of blanks and tabs outside quotes by a single blank."""
     parts = line.strip(" \t").split('"')
     return '"'.join(part if i % 2 else _RUN.sub(" ", part) for i, part in enumerate(parts))

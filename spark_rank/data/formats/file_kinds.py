@@ -1,6 +1,6 @@
-"""What a file is that holds no text, by its first bytes: archives, spreadsheets, other encodings.
+"""Recognises files that are not readable text by their first bytes: archives, spreadsheets, ….
 
-Every kind has words for what it is and for what to do about it.
+Every kind has words for what it is and for what to do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 import shlex
 
 PARQUET = b"PAR1"
-# what is packed is read if its name says so
+# compressed files are read if their names have the ending
 PACKED = {b"\x1f\x8b": ("gzip", ".gz"), b"BZh": ("bzip2", ".bz2"),
           b"\x28\xb5\x2f\xfd": ("Zstandard", ".zst")}  # fmt: skip
 _SAVE = "save it as CSV (UTF-8) and name that file"
@@ -36,12 +36,15 @@ _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HTML = (b"<!doctype html", b"<html")
 _JSON = re.compile(rb'\{\s*"|\[\s*[{\[]')
-# a text may begin with the letters of a magic number
+# text may begin with the letters of a magic number, but has none of these bytes
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 def refusal(path: str, head: bytes) -> str | None:
-    """Return what a file is and what to do, None for text and Parquet; `head` is not unpacked."""
+    """Return what a file is and what to do, None for text and Parquet.
+
+    `head` is its first bytes, before any decompression.
+    """
     if head.startswith(PARQUET):
         return None
     shown = shlex.quote(path.removeprefix("file:"))
@@ -60,11 +63,11 @@ def _packed(path: str, shown: str, head: bytes) -> str | None:
     for magic, (name, ending) in PACKED.items():
         if head.startswith(magic) and not path.endswith(ending):
             return (
-                f"is packed by {name}, which its name must say: rename it: mv {shown} "
-                f"{shown}{ending}"
+                f"is compressed by {name}, but its name does not end with {ending}: rename it: "
+                f"mv {shown} {shown}{ending}"
             )
         if path.endswith(ending) and head and not head.startswith(magic):
-            return f"is named {ending} but is not packed by {name}: rename it without {ending}"
+            return f"is named {ending} but is not compressed by {name}: rename it without {ending}"
     return None
 
 
@@ -84,7 +87,7 @@ def _encoded(path: str, shown: str, head: bytes) -> str | None:
     if head.startswith(_UTF32):
         return f"is UTF-32 text: convert it: iconv -f UTF-32 -t UTF-8 {shown} > ratings.txt"
     wide = head[:512]
-    # without a mark every other byte of plain text is zero
+    # without a byte order mark, every other byte of plain text is zero
     zeros = [wide[start::2].count(0) * 4 > len(wide) for start in (0, 1)]
     if head.startswith(_UTF16) or (len(wide) > 3 and zeros[0] != zeros[1]):
         order = "" if head.startswith(_UTF16) else "BE" if zeros[0] else "LE"
@@ -95,7 +98,7 @@ def _encoded(path: str, shown: str, head: bytes) -> str | None:
 def _marked_up(path: str, shown: str, head: bytes) -> str | None:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:20].lower().startswith(_HTML):
-        return "is a web page: was the download refused? Fetch the data set again"
+        return "is a web page, perhaps of a refused download: download the data set again"
     if _JSON.match(text):
         return f"is JSON: {_LOAD}"
     return None

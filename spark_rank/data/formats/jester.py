@@ -1,4 +1,4 @@
-"""Jester's matrix: a line per user, the number of ratings first, 99 for a joke without one."""
+"""Reads Jester's matrix: a line per user with the number of ratings, then a value per joke."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _ENDING = r"(?<=[^/])(\.csv)?(\.gz)?$"
 
 
 def read_jester(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
-    """Read the matrix; a user is ``<file>:<line>``, for the file has no ids, a joke its column.
+    """Read the matrix; 99 means not rated.
 
-    Of several files of one name the folders, or else the endings, tell which is meant. A line
-    whose count differs from its ratings is one malformed row.
+    The file has no ids: a user is ``<file>:<line>``, a joke the number of its column. The names of
+    several files are made distinct by their folders or endings. A line whose number of ratings is
+    wrong is one malformed row.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     starts = split_starts(lines)

@@ -1,4 +1,4 @@
-"""Relevance judgments: the judges are the users, the (query, document) pairs the items."""
+"""Reads relevance judgments: judges are users, pairs of query and document are items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_rank.data.formats.lines import BOM, first_lines, not_blank, read_line
 from spark_rank.data.formats.values import read_identifier, typed
 from spark_rank.errors import InputDataError
 
-# the begin of a field: two capitals; a line without one goes on with the field above
+# a field begins with two capitals; a line without them continues the field above
 _TAG = r"^(QN|[A-Z]{2}(?=\s|$))"
 _QUERY = r"^QN\s+(\S+)"
 _JUDGED = r"^(RD)?(\s+[0-9]+\s+[0-9]+)+\s*$"
@@ -31,7 +31,7 @@ def read_judgments(spark: SparkSession, files: Sequence[str], settings: InputCon
     for file, line in first_lines(spark, files, encoding).items():
         by_head.setdefault("QN" if line.startswith("QN") else line, []).append(file)
     if not by_head:
-        raise InputDataError(f"{files[0]}: holds no line but blank ones: there is nothing to read")
+        raise InputDataError(f"{files[0]}: holds only blank lines: name a file with ratings")
     rows, starts = [], []
     for head, group in by_head.items():
         lines = read_lines(spark, group, encoding)
@@ -50,17 +50,17 @@ def _table(lines: DataFrame, header: str) -> DataFrame:
             for i, judge in enumerate(judges)
         ]
     )
-    # a judge who has not judged leaves the cell empty
-    given = F.filter(scores, lambda s: F.trim(s.score) != "")
+    # an empty cell means that the judge has not judged
+    filled = F.filter(scores, lambda s: F.trim(s.score) != "")
     item = _item(F.get("cells", F.lit(0)), F.get("cells", F.lit(1)))
-    return _entries(cells, F.size("cells") == len(judges) + 2, item, given)
+    return _entries(cells, F.size("cells") == len(judges) + 2, item, filled)
 
 
 def _fields(lines: DataFrame) -> DataFrame:
     """Read queries as fields ``QN, QU, NR, RD``; only the documents and scores of RD are rows.
 
-    Below a QN that cannot be read, which is a row too, the query is unknown: better no item than
-    one of the query before.
+    A QN that cannot be read is a row, too, and the query below it is unknown: a missing item is
+    better than one of the query before.
     """
     above = Window.partitionBy("source").orderBy("block", "row")
     text = F.ltrim("raw", F.lit(BOM))
@@ -80,11 +80,11 @@ def _fields(lines: DataFrame) -> DataFrame:
     )
     cells = one.withColumn("cells", F.split("pair", r"\s+"))
     digits = F.split(F.get("cells", F.lit(1)), "")
-    given = F.transform(
+    scores = F.transform(
         digits, lambda d, i: F.struct((i + 1).cast("string").alias("judge"), d.alias("score"))
     )
     item = _item(F.col("query"), F.get("cells", F.lit(0)))
-    return _entries(cells, F.col("fields_ok"), item, given)
+    return _entries(cells, F.col("fields_ok"), item, scores)
 
 
 def _item(query: F.Column, document: F.Column) -> F.Column:
@@ -92,10 +92,10 @@ def _item(query: F.Column, document: F.Column) -> F.Column:
     return F.concat(read_identifier(query), F.lit("/"), read_identifier(document))
 
 
-def _entries(cells: DataFrame, fields_ok: F.Column, item: F.Column, given: F.Column) -> DataFrame:
+def _entries(cells: DataFrame, fields_ok: F.Column, item: F.Column, scores: F.Column) -> DataFrame:
     """Return a row per judge, or one malformed row."""
     nothing = F.array(F.struct(*[F.lit("").alias(name) for name in ("judge", "score")]))
     checked = cells.withColumn("whole", fields_ok).withColumn("item", item)
-    rows = checked.withColumn("entry", F.explode(F.when(F.col("whole"), given).otherwise(nothing)))
+    rows = checked.withColumn("entry", F.explode(F.when(F.col("whole"), scores).otherwise(nothing)))
     parts = {"user": F.col("entry.judge"), "item": F.col("item"), "rating": F.col("entry.score")}
     return typed(rows, parts, F.col("whole"))

@@ -1,4 +1,4 @@
-"""LETOR: ``label qid:10 1:0.0 2:0.5 … #docid = 244338``, one problem per query."""
+"""Reads LETOR: ``label qid:10 1:0.0 2:0.5 … #docid = 244338``, one problem per query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_rank.data.formats.lines import not_blank, read_lines, split_starts, w
 from spark_rank.data.formats.names import named_by_line
 from spark_rank.data.formats.values import typed
 
-# all vectors become as long as the longest: one great number would make a table of zeros
+# all vectors get the length of the longest: one large feature number would fill memory with zeros
 MAX_FEATURES = 10_000
 _DOCUMENT = r"docid\s*=\s*(\S+)"
 _VALUE = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -23,9 +23,9 @@ _PAIR = rf"^[0-9]{{1,6}}:{_VALUE}$"
 def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read judged documents with their feature vectors: a query is a user, its label the rating.
 
-    An item is ``<query>/<document>``; where the comment names no document, file and line stand for
-    it: ``<query>/<file>:<line>``, with as many folders before the file's name as tell it from the
-    others. Features that a line leaves out are 0.
+    An item is ``<query>/<document>``. If the comment names no document, it is
+    ``<query>/<file>:<line>``, with as many folders before the file's name as make it unique.
+    Missing features are 0.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     starts = split_starts(lines)
@@ -48,13 +48,13 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
     }
     checked = cells.withColumn("readable", F.coalesce(readable, F.lit(False)))
     numbers = F.transform("pairs", lambda p: F.split_part(p, F.lit(":"), F.lit(1)).try_cast("int"))
-    # from 1, each once
-    sound = (
+    # feature numbers are from 1, and each occurs once
+    valid_numbers = (
         (F.array_min(numbers) >= 1)
         & (F.array_max(numbers) <= MAX_FEATURES)
         & (F.size(F.array_distinct(numbers)) == F.size("pairs"))
     )
-    whole = F.col("readable") & F.coalesce(sound, F.lit(False))
+    whole = F.col("readable") & F.coalesce(valid_numbers, F.lit(False))
     rows = checked.withColumn("whole", whole)
     return Reading(
         typed(rows, parts, F.col("whole"), features=F.when(F.col("whole"), _vector(numbers))),
@@ -63,12 +63,12 @@ def read_letor(spark: SparkSession, files: Sequence[str], settings: InputConfig)
 
 
 def _vector(numbers: Column) -> Column:
-    """Return the values by the features' numbers, up to the greatest of the line."""
+    """Return the values in the order of feature numbers, up to the greatest of the line."""
     values = F.transform("pairs", lambda p: F.split_part(p, F.lit(":"), F.lit(2)).try_cast("float"))
     complete = F.sequence(F.lit(1), F.array_max(numbers))
     by_number = F.map_from_arrays(numbers, values)
     sparse = F.transform(
         complete, lambda n: F.coalesce(F.element_at(by_number, n), F.lit(0.0).cast("float"))
     )
-    # lines that name every feature in order, as most do, need no lookup
+    # most lines have every feature in order, and need no lookup
     return F.when(numbers == complete, values).otherwise(sparse)

@@ -1,4 +1,4 @@
-"""Text files as lines that know their place: file, split, order, number, heading above."""
+"""Reads text files as lines with their file, split, order, number and heading."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pyspark.sql import functions as F
 from spark_rank.session.filesystem import Filesystem, literal
 
 BOM = "\ufeff"
-# a heading is looked up among those of its 4,096 rows: few rows to join, few of them per key
+# headings are joined by chunks of 4,096 rows: few rows to join, and few per key
 _CHUNK_BITS = 12
 
 
 def read_lines(spark: SparkSession, files: Sequence[str], encoding: str | None) -> DataFrame:
-    """Return ``source, block, row, raw, text_ok``: one row per line, blank ones too.
+    """Return ``source, block, row, raw, text_ok``: one row per line, blank lines included.
 
-    `block` is where the split of the file begins, in bytes; `row` grows by one from line to line
-    of a split. Together they tell the order of the lines of a file that many tasks read.
+    `block` is the start of the split in the file, in bytes; `row` grows by one from line to line
+    of a split. Together they give the order of the lines of a file that many tasks read.
     """
     raw, readable = line_text(F.col("value"), encoding)
     return spark.read.text([literal(file) for file in files]).select(
@@ -33,7 +33,7 @@ def read_lines(spark: SparkSession, files: Sequence[str], encoding: str | None) 
 def line_text(value: Column, encoding: str | None) -> tuple[Column, Column]:
     """Return a line's text without its end, and whether its bytes are text in the encoding.
 
-    Without an encoding a line is Latin-1 where it is not UTF-8.
+    Without an encoding, a line that is not UTF-8 is read as Latin-1.
     """
     latin = F.decode(value.cast("binary"), "ISO-8859-1")
     if encoding == "latin-1":
@@ -46,12 +46,12 @@ def line_text(value: Column, encoding: str | None) -> tuple[Column, Column]:
 
 
 def not_blank(lines: DataFrame) -> DataFrame:
-    """Drop the lines that hold nothing."""
+    """Drop blank lines."""
     return lines.where(F.trim("raw") != "")
 
 
 def split_starts(lines: DataFrame) -> DataFrame:
-    """Return ``source, block, first_row, lines_before``: a row per split, one pass over the text.
+    """Return ``source, block, first_row, lines_before`` of every split, in one pass over the text.
 
     `lines_before` counts the lines of the file before the split.
     """
@@ -75,11 +75,11 @@ def with_line(rows: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def with_heading(lines: DataFrame, heading: Column) -> DataFrame:
-    """Add `own_heading`, and `heading`: that of the nearest heading line above, in the same file.
+    """Add `own_heading`, and `heading`: that of the nearest heading line above in the same file.
 
-    `heading` is an expression that is null on other lines. Splits are looked through in parallel;
-    only their headings, a few per thousand lines, are put in order and sent to all tasks. The
-    nearest heading may stand in another split, or be missing (null).
+    The expression `heading` is null on all other lines. Splits are searched in parallel; only
+    their headings, a few per thousand lines, are sorted and broadcast. The nearest heading may be
+    in another split, or missing (null).
     """
     marked = lines.withColumn("own_heading", heading)
     segments = _segments(marked)
@@ -94,8 +94,8 @@ def with_heading(lines: DataFrame, heading: Column) -> DataFrame:
 
 
 def _segments(marked: DataFrame) -> DataFrame:
-    """Return ``segment_chunk, start, end, heading``: which rows stand under which heading."""
-    # one group per heading and one per split for its other lines: a hash table of few entries
+    """Return ``segment_chunk, start, end, heading``: the ranges of rows under each heading."""
+    # one group per heading, and one per split for its other lines: a small hash table
     heading_row = F.when(F.col("own_heading").isNotNull(), F.col("row"))
     groups = marked.groupBy(
         "source", "block", heading_row.alias("row"), F.col("own_heading").alias("heading")
@@ -108,7 +108,7 @@ def _segments(marked: DataFrame) -> DataFrame:
         F.coalesce("row", F.min("first_row").over(of_split)).alias("row"),
         F.max("last_row").over(of_split).alias("last_row"),
     )
-    # a split that begins with a heading has two marks at one row: the heading is the second
+    # a split that begins with a heading has two entries for one row: the heading is the second
     order = ("block", "row", F.col("heading").asc_nulls_first())
     above = Window.partitionBy("source").orderBy(*order)
     after = Window.partitionBy("source", "block").orderBy(*order[1:])
@@ -124,7 +124,7 @@ def _segments(marked: DataFrame) -> DataFrame:
 
 
 def first_lines(spark: SparkSession, files: Sequence[str], encoding: str) -> dict[str, str]:
-    """Return the first line of each file that is not blank; files without any are left out."""
+    """Return the first line of each file that is not blank; files without one are left out."""
     filesystem = Filesystem(spark)
     lines = {file: filesystem.first_lines(file, encoding, 1) for file in files}
-    return {file: found[0].removeprefix(BOM) for file, found in lines.items() if found}
+    return {file: head[0].removeprefix(BOM) for file, head in lines.items() if head}

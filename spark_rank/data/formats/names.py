@@ -1,4 +1,4 @@
-"""Names for what has no id of its own: file and line."""
+"""Makes ids from file and line, for rows without an id."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 
 def named_by_line(files: Sequence[str], ending: str = "") -> Column:
-    """Return ``<file>:<line>`` of a row with `source` and `line`, which no other file has.
+    """Return the unique ``<file>:<line>`` of a row with `source` and `line`.
 
-    Before the name stand as many folders as tell every file from the others. What the pattern
-    `ending` finds at the name's end is left out, unless files differ in nothing else.
+    The name has as many folders as make every file unique. The part of the name that matches the
+    pattern `ending` is left out, unless files differ in nothing else.
     """
     path = F.col("source")
     bare = [re.sub(ending, "", file) for file in files]
@@ -24,7 +24,7 @@ def named_by_line(files: Sequence[str], ending: str = "") -> Column:
 
 
 def _folders_that_tell(files: Sequence[str]) -> int:
-    """Return how many folders before its name tell every file from the others."""
+    """Return how many folders before the name make every file unique."""
     parts = [file.split("/") for file in files]
     count = 0
     while len({tuple(path[-count - 1 :]) for path in parts}) < len(set(files)):

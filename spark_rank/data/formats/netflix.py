@@ -1,4 +1,4 @@
-"""Netflix's training set: a line ``1:`` names the movie of the lines below it."""
+"""Reads Netflix's training set: a line ``1:`` names the movie of the lines below it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MOVIE = r"^\s*([0-9]+)\s*:\s*$"
 def read_netflix(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read ``mv_*.txt`` or combined files with Spark's own expressions; many tasks may read one.
 
-    It defines what a line means; `ingest` gets the plain lines faster, by `netflix_scan`.
-    Of a split that begins in the middle of a movie the heading stands in an earlier split. Under
-    a heading that cannot be read the movie is unknown: better no item than the one before.
+    It defines the meaning of a line; `ingest` reads the plain lines faster, by `netflix_scan`. If
+    a split begins in the middle of a movie, its heading is in an earlier split. Below a heading
+    that cannot be read the movie is unknown: a missing item is better than the one before.
     """
     lines = read_lines(spark, files, settings.encoding or "utf-8")
     is_heading = F.endswith(F.rtrim("raw"), F.lit(":"))
     heading = F.when(is_heading, F.regexp_extract("raw", _MOVIE, 1))
     rows = not_blank(with_heading(lines, heading))
-    # a heading that names a movie is no row; one that does not is a row that cannot be read
+    # a heading with a movie is not a row; a heading without one is a row that cannot be read
     rows = rows.where(F.col("own_heading").isNull() | (F.col("own_heading") == ""))
     return Reading(parse_headed(rows), split_starts(lines))
 

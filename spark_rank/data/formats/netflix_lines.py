@@ -1,4 +1,4 @@
-"""Compiled reading of Netflix's lines: of what kind each is, its values, its movie."""
+"""Reads Netflix's lines, compiled: the kind of each line, its values and its movie."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ RATING, HEADING, BLANK, OTHER = range(4)
 def under_headings(
     kinds: ByteArray, marks: IntArray, codes: IntArray
 ) -> tuple[IntArray, NDArray[np.int32], IntArray]:
-    """Return the places of ratings under a known movie, the movies' codes, and the other places.
+    """Return the positions and movie codes of ratings with a known movie, and the other positions.
 
-    ``codes[0]`` is the movie before the first heading, at ``marks[0]``; -1 is an unknown one.
+    ``marks`` are the positions of headings. ``codes[0]`` is the movie above the first heading, and
+    ``codes[k]`` that of heading k; -1 is an unknown movie.
     """
     plain = np.empty(len(kinds), np.int64)
     movies = np.empty(len(kinds), np.int32)
@@ -84,7 +85,7 @@ def read_lines(
 
 @njit(cache=True)
 def _read_day(text: ByteArray, at: int) -> int:
-    """Return the day written YYYY-MM-DD, from 1970, or -1: none, or one before that."""
+    """Return the days from 1970 to a date YYYY-MM-DD; -1 if it is invalid or before 1970."""
     if text[at + 4] != 45 or text[at + 7] != 45:
         return -1
     number = 0

@@ -1,7 +1,7 @@
-"""Netflix's text in records of many lines: Spark hands over one row for what were dozens.
+"""Reads Netflix's text in records of many lines, so that Spark passes one row for dozens of lines.
 
-A row per line costs several times what reading the bytes does. A record ends where a line begins
-with the two digits that many lines of the files begin with; these go to the line again.
+A row per line takes several times as long as reading the bytes. Records are separated by a line end
+and two digits with which many lines begin; the digits are put back in front of the line.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from spark_rank.compiled import njit
 ByteArray = NDArray[np.uint8]
 Ends = NDArray[np.int32]
 
-# a separator is found once in so many bytes at least, or lines are read one by one
+# a separator must occur at least once in so many bytes; else lines are read one by one
 _RARE = 4_096
-# lines are read from so many bytes at a time: what a worker holds follows from it
+# bytes that are split into lines at a time, which limits a worker's memory
 _BYTES = 2**21
 _START = re.compile(rb"(?=(\n[1-9][0-9]))")
 
 
 def find_separator(heads: Sequence[bytes]) -> str | None:
-    """Return the end of a line and the two digits that begin the next one often in every head.
+    """Return a line end with two digits that often begin the next line in every head.
 
-    None if there are none.
+    None if there is no such pair of digits.
     """
     counts = [Counter(_START.findall(head)) for head in heads]
     shared = set.intersection(*map(set, counts)) if counts else set()
@@ -44,7 +44,7 @@ def find_separator(heads: Sequence[bytes]) -> str | None:
 
 
 def text_of(values: pa.StringArray) -> tuple[ByteArray, Ends]:
-    """Return the bytes of texts that follow one another, and where each ends, without a copy."""
+    """Return the bytes of all texts end to end, and the end of each, without a copy."""
     _, offsets, data = values.buffers()
     ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     return np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8), ends
@@ -53,10 +53,10 @@ def text_of(values: pa.StringArray) -> tuple[ByteArray, Ends]:
 def lines_of_records(
     values: pa.StringArray, separator: str, begins_file: bool
 ) -> Iterator[tuple[ByteArray, Ends]]:
-    """Yield the lines of records, some megabytes at a time, as `text_of` returns texts.
+    """Yield the lines of records, some megabytes at a time, in the form of `text_of`.
 
-    Only the record that begins a file has no separator before it. A file that ends with the end
-    of a line has an empty line more.
+    Only the first record of a file has no separator before it. A file that ends with a line end
+    has one more, empty line.
     """
     text, ends = text_of(values)
     start = np.frombuffer(separator[1:].encode(), np.uint8)
@@ -94,7 +94,7 @@ def _split_records(
                 lines[at] = byte
                 at += 1
             before = byte
-        # what separates records begins with a line feed
+        # the separator of records begins with a line feed, which ends this line
         if before != 13:
             line += 1
             line_ends[line] = at

@@ -1,8 +1,8 @@
-"""Fast scan of Netflix's training set: plain lines become pieces, all others are left over.
+"""Scans Netflix's training set fast: plain lines become pieces, all others are returned.
 
-A plain line is a heading of digits and a colon, or a rating whose reading leaves no doubt: a user
-number without leading zeros, an allowed digit, an existing day. What is left over goes with its
-place and movie to the reader for all cases, `spark_rank.data.formats.netflix`.
+A plain line is a heading of digits and a colon, or an unambiguous rating: a user number without
+leading zeros, a valid digit, an existing day. All other lines go with their position and movie to
+the general reader, `spark_rank.data.formats.netflix`.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]
 
 _DAY = 86_400
-# chunks of this job beside those of judged rows
+# the job number of these chunks; the rows of other lines have another
 _SCANNED = 2
 _ANY_HEADING = re.compile(rb"[ \t\n\x0b\f\r]*([0-9]+)[ \t\n\x0b\f\r]*:[ \t\n\x0b\f\r]*")
 
 LEFT_COLUMNS = (
     Column("file", "bigint", "hash of the file's name"),
-    Column("block", "bigint", "where the split begins, in bytes"),
+    Column("block", "bigint", "start of the split, in bytes"),
     Column("row", "bigint", "line of the split, from 0; null for the split itself"),
     Column("raw", "binary", "the line"),
-    Column("heading", "string", "the movie above it; of a split its last one"),
-    Column("above", "boolean", "whether the movie is that of the splits before"),
+    Column("heading", "string", "the movie above the line; for a split its last movie"),
+    Column("above", "boolean", "whether the movie is in an earlier split"),
     Column("lines", "bigint", "lines of the split"),
-    Column("bytes", "bigint", "bytes of its rows, each with a separator"),
+    Column("bytes", "bigint", "bytes of the split's rows, each with a separator"),
 )
 SCAN_COLUMNS = (*PIECE_COLUMNS, *LEFT_COLUMNS)
 SCAN_SCHEMA = arrow_schema(SCAN_COLUMNS)
@@ -54,11 +54,11 @@ SCAN_SCHEMA = arrow_schema(SCAN_COLUMNS)
 
 @dataclass(frozen=True)
 class ScanJob:
-    """What a worker needs to know.
+    """The settings of a worker.
 
-    `allowed` tells of each digit whether it is a rating; `unheaded` holds the splits, as (file,
-    block), whose first lines stand under no movie that can be read. With a `separator` the rows
-    are records that it parts (`netflix_records`), else lines.
+    `allowed` has, for each digit, whether it is a valid rating. `unheaded` holds the splits, as
+    (file, block), whose first lines have no readable movie above them. With a `separator` the rows
+    are records between separators (`netflix_records`), else lines.
     """
 
     allowed: tuple[bool, ...]
@@ -69,13 +69,13 @@ class ScanJob:
 
 
 def borrowed_movie(file: int, block: int) -> str:
-    """Return what stands for the movie of the splits before until it is known."""
+    """Return a placeholder for the movie of the earlier splits, until it is known."""
     return f"?{file}:{block}"
 
 
 @dataclass
 class _Split:
-    """Where the scan stands in a split."""
+    """The state of the scan in a split."""
 
     file: int
     block: int
@@ -86,7 +86,7 @@ class _Split:
 
 @dataclass
 class _Waiting:
-    """Ratings that no chunk holds yet."""
+    """Ratings that are not in a chunk yet."""
 
     movies: dict[str, int] = field(default_factory=dict)
     parts: list[tuple[NDArray[np.integer], ...]] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Waiting:
         return self.movies.setdefault(movie, len(self.movies))
 
     def chunk(self) -> Chunk:
-        """Return the ratings as a chunk, and hold them no longer."""
+        """Return the ratings as a chunk, and free their parts."""
         users, movies, ratings, days = map(np.concatenate, zip(*self.parts, strict=True))
         self.parts.clear()
         codes, ids = pd.factorize(users)
@@ -111,12 +111,12 @@ class _Waiting:
 
 
 def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.RecordBatch]:
-    """Turn rows (``value, file, block``, in order) into pieces, lines left over and splits.
+    """Turn rows (``value, file, block``, in order) into pieces, other lines and facts of splits.
 
-    What `DataFrame.mapInArrow` calls. O(bytes).
+    `DataFrame.mapInArrow` calls it. O(bytes).
     """
     split: _Split | None = None
-    waiting, made = _Waiting(), 0
+    waiting, n_chunks = _Waiting(), 0
     for batch in batches:
         for part in _by_split(batch):
             place = (part.column("file")[0].as_py(), part.column("block")[0].as_py())
@@ -125,16 +125,16 @@ def scan_lines(batches: Iterator[pa.RecordBatch], job: ScanJob) -> Iterator[pa.R
                     yield _split_row(split)
                 split = _Split(*place)
             for text, ends in _lines(part.column("value"), split, job):
-                left = _scan_part(text, ends, split, waiting, job)
-                if left:
-                    yield _rows(left)
+                other_lines = _scan_part(text, ends, split, waiting, job)
+                if other_lines:
+                    yield _rows(other_lines)
                 if waiting.rows >= job.chunk_rows:
-                    yield from _pieces(waiting, made, job)
-                    waiting, made = _Waiting(), made + 1
+                    yield from _pieces(waiting, n_chunks, job)
+                    waiting, n_chunks = _Waiting(), n_chunks + 1
     if split is not None:
         yield _split_row(split)
     if waiting.rows:
-        yield from _pieces(waiting, made, job)
+        yield from _pieces(waiting, n_chunks, job)
 
 
 def _by_split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -149,7 +149,7 @@ def _by_split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _lines(
     values: pa.StringArray, split: _Split, job: ScanJob
 ) -> Iterator[tuple[ByteArray, NDArray[np.int32]]]:
-    """Yield the lines of a part of a split: end to end in a text, and where each ends."""
+    """Yield the lines of a part of a split: their bytes end to end, and the end of each."""
     begins_file = split.block == 0 and split.bytes == 0
     text, ends = text_of(values)
     split.bytes += int(ends[-1] - ends[0]) + len(values) * len(job.separator or "\n")
@@ -162,13 +162,13 @@ def _lines(
 def _scan_part(
     text: ByteArray, ends: NDArray[np.int32], split: _Split, waiting: _Waiting, job: ScanJob
 ) -> list[Mapping[str, object]]:
-    """Take the plain lines of a part of a split to those waiting; return the others."""
+    """Add the plain lines of a part of a split to `waiting`; return the others."""
     kinds, users, ratings, days = read_lines(text, ends, np.array(job.allowed))
     above = split.heading
     movie = _movie_now(split, job)
     marks: list[int] = []
     codes = [-1 if movie is None else waiting.code(movie)]
-    left: list[Mapping[str, object]] = []
+    other_lines: list[Mapping[str, object]] = []
     for place in np.flatnonzero((kinds == HEADING) | (kinds == OTHER)).tolist():
         line = text[ends[place] : ends[place + 1]].tobytes()
         bare = line.rstrip(b"\r")
@@ -179,21 +179,23 @@ def _scan_part(
             marks.append(place)
             codes.append(waiting.code(split.heading) if named else -1)
         if named is None:
-            left.append(_left_row(line, split, place, split.heading))
+            other_lines.append(_left_row(line, split, place, split.heading))
     plain, movies, unknown = under_headings(kinds, np.array(marks, np.int64), np.array(codes))
     for place in unknown.tolist():
         heading = above if not marks or place < marks[0] else ""
-        left.append(_left_row(text[ends[place] : ends[place + 1]].tobytes(), split, place, heading))
+        other_lines.append(
+            _left_row(text[ends[place] : ends[place + 1]].tobytes(), split, place, heading)
+        )
     waiting.parts.append((users[plain], movies, ratings[plain], days[plain]))
     waiting.rows += len(plain)
     split.lines += len(kinds)
-    return left
+    return other_lines
 
 
 def _movie_now(split: _Split, job: ScanJob) -> str | None:
     if split.heading is not None:
         return split.heading or None
-    # a file begins under no movie
+    # at the begin of a file there is no movie
     if split.block == 0 or (split.file, split.block) in job.unheaded:
         return None
     return borrowed_movie(split.file, split.block)
@@ -220,9 +222,9 @@ def _rows(rows: list[Mapping[str, object]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCAN_SCHEMA)
 
 
-def _pieces(waiting: _Waiting, made: int, job: ScanJob) -> Iterator[pa.RecordBatch]:
-    pieces = cut_chunk(waiting.chunk(), chunk_number(_SCANNED, made), job.shares)
-    rest = [f for f in SCAN_SCHEMA if f.name not in PIECE_SCHEMA.names]
+def _pieces(waiting: _Waiting, n_chunks: int, job: ScanJob) -> Iterator[pa.RecordBatch]:
+    pieces = cut_chunk(waiting.chunk(), chunk_number(_SCANNED, n_chunks), job.shares)
+    other_fields = [f for f in SCAN_SCHEMA if f.name not in PIECE_SCHEMA.names]
     for piece in pieces:
-        nulls = [pa.nulls(piece.num_rows, field.type) for field in rest]
+        nulls = [pa.nulls(piece.num_rows, field.type) for field in other_fields]
         yield pa.RecordBatch.from_arrays([*piece.columns, *nulls], schema=SCAN_SCHEMA)

@@ -1,4 +1,4 @@
-"""How the numbers and times of a table are written: decimal sign, unit, order of day and month."""
+"""Recognises how numbers and times are written: decimal sign, unit, order of day and month."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNITS: dict[TimeUnit, tuple[str, int]] = {
     "us": ("microseconds", 10**6),
     "ns": ("nanoseconds", 10**9),
 }
-# numbers below are close to 1970 in any unit: they do not tell which
+# smaller numbers are near 1970 in every unit, and do not show which it is
 _TELLING = 1e8
-# seconds end in the year 5138, the other units where the next one begins
+# upper limits: seconds end in the year 5138, other units where the next one begins
 _ENDS: tuple[tuple[TimeUnit, float], ...] = (("s", 1e11), ("ms", 1e14), ("us", 1e17))
-# of what is looked at a few may be damaged
+# this share of the values may be damaged
 _FEW = 0.05
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _YEAR_LAST = re.compile(r"\s*([0-9]{1,2})[-/.]([0-9]{1,2})[-/.][0-9]{4}(?![0-9])")
@@ -30,7 +30,7 @@ _YEAR_FIRST = re.compile(r"\s*[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?![0-9])")
 
 
 def decimal_sign(ratings: Iterable[str]) -> Decimal:
-    """Return a comma if ratings are written like 3,5, and like 4 where they are whole."""
+    """Return a comma if ratings are written like 3,5 (or 4, if whole), else a point."""
     filled = [text for text in ratings if text.strip()]
     commas = sum(bool(DECIMAL_COMMA.fullmatch(text)) for text in filled)
     whole = sum(bool(_WHOLE.fullmatch(text)) for text in filled)
@@ -39,35 +39,35 @@ def decimal_sign(ratings: Iterable[str]) -> Decimal:
 
 
 def unit_of(number: float) -> TimeUnit | None:
-    """Return the unit in which a number is a time of our days, None where none can be told."""
+    """Return the unit in which a number is a plausible time; None if it is too small to show."""
     if not abs(number) >= _TELLING:
         return None
     return next((unit for unit, end in _ENDS if abs(number) < end), "ns")
 
 
 def time_unit(times: Iterable[float], where: str) -> TimeUnit:
-    """Return the unit of times as numbers; raise `InputDataError` if they are of several."""
+    """Return the unit of numeric times; raise `InputDataError` if they have several units."""
     counts = Counter(unit for unit in map(unit_of, times) if unit is not None)
     often = [unit for unit, count in counts.most_common() if count > _FEW * counts.total()]
     if len(often) > 1:
         first, second = sorted(often, key=list(UNITS).index)[:2]
         raise InputDataError(
             f"{where}: holds times in {UNITS[first][0]} and in {UNITS[second][0]}: convert one of "
-            f"them, or say which counts: --set input.time_unit={first}"
+            f"them, or set the unit to use: --set input.time_unit={first}"
         )
     return often[0] if often else "s"
 
 
 def numbers(texts: Iterable[str]) -> list[float]:
-    """Return the texts that are numbers, as numbers."""
+    """Return the numbers among the texts."""
     return [number for text in texts if (number := _number(text)) is not None]
 
 
 def day_first(times: Iterable[str], where: str) -> bool | None:
-    """Return whether days stand before months; None without dates that end with the year.
+    """Return whether the day comes before the month; None without dates that end with the year.
 
-    Raise `InputDataError` if no date tells: none has a day above 12, or some tell one and some
-    the other.
+    Raise `InputDataError` if the order is not clear: no date has a day above 12, or dates
+    contradict each other.
     """
     dates = {match[0].strip(): match for text in times if (match := _YEAR_LAST.match(text))}
     if not dates:
@@ -78,14 +78,14 @@ def day_first(times: Iterable[str], where: str) -> bool | None:
         return bool(days)
     example = f"{min(days)} and {min(months)}" if days else min(dates)
     raise InputDataError(
-        f"{where}: dates such as {example} do not tell whether the day or the month comes first: "
-        "say --set input.day_first=true (or false), or leave the times out: --set "
+        f"{where}: dates such as {example} do not show whether the day or the month comes first: "
+        "use --set input.day_first=true (or false), or leave the times out: --set "
         "input.columns.timestamp=null"
     )
 
 
 def is_time(text: str) -> bool:
-    """Tell whether a text looks like a time of our days."""
+    """Tell whether a text looks like a plausible time."""
     number = _number(text)
     dated = _YEAR_LAST.match(text) or _YEAR_FIRST.match(text)
     return bool(dated) or (number is not None and abs(number) >= _TELLING)

@@ -1,4 +1,4 @@
-"""Parquet tables with a column mapping, every file by its own columns."""
+"""Reads Parquet tables with a column mapping, which may differ by file."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ from spark_rank.session.parquet_footer import column_statistics, read_footer
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 _PLAIN = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType, *_TIMES)
-# Spark refuses these unless it is told otherwise: nanoseconds as whole numbers, names that differ
-# in their case as different names
+# needed to read nanoseconds (as whole numbers), and names that differ only in case
 PARQUET_SETTINGS = {
     "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.caseSensitive": "true",
 }
-# what Spark reads in no way, and what to write instead
+# types that Spark cannot read, and what to write instead
 _UNREAD = {"FLOAT16": ("float16", "float32"), "TIME": ("a time of day", "a timestamp"),
            "INTERVAL": ("an interval", "a number")}  # fmt: skip
 
 
 def read_parquet(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
-    """Read a Parquet table; ids of any type become text, ratings doubles.
+    """Read a Parquet table; ids of any type become strings, ratings doubles.
 
-    Files whose columns differ are read each by its own: Spark would take those of one for all.
+    Files with different columns are read separately: Spark would use the columns of one for all.
     """
     filesystem = Filesystem(spark)
     infos = [info for file in files for info in filesystem.below(file)]
@@ -59,7 +58,7 @@ def read_parquet(spark: SparkSession, files: Sequence[str], settings: InputConfi
 def complete_parquet(
     files: Filesystem, infos: Sequence[FileInfo], settings: InputConfig
 ) -> InputConfig:
-    """Return the settings with how times are written, by the footers of a few files."""
+    """Return the settings with unit and order of times, from the footers of a few files."""
     _check_columns(_footer(files, infos[0]), infos[0].path)
     where = infos[0].path if len(infos) == 1 else f"{infos[0].path} and others"
     texts = _times(files, infos, settings)
@@ -69,7 +68,7 @@ def complete_parquet(
 
 
 def parquet_words(files: Filesystem, infos: Sequence[FileInfo], settings: InputConfig) -> str:
-    """Return how the first file is read, as people say it."""
+    """Return how the first file is read, in words."""
     names = _names(_footer(files, infos[0]))
     places = choose_columns(names, settings, infos[0].path)
     words = [f"columns {', '.join(names[place] for place in places.values())}"]
@@ -77,16 +76,16 @@ def parquet_words(files: Filesystem, infos: Sequence[FileInfo], settings: InputC
 
 
 def _times(files: Filesystem, infos: Sequence[FileInfo], settings: InputConfig) -> list[str]:
-    """Return the least and greatest times of row groups, unless their type tells the unit."""
+    """Return the least and greatest times of row groups, if they are numbers or text."""
     chosen = set(spread([info.path for info in infos]))
-    found = []
+    times = []
     for info in (info for info in infos if info.path in chosen):
         footer = _footer(files, info)
         names = _names(footer)
         place = choose_columns(names, settings, info.path).get("timestamp")
         if place is not None:
-            found += list(_ends(footer, names[place]))
-    return found
+            times += list(_ends(footer, names[place]))
+    return times
 
 
 def _ends(footer: pq.FileMetaData, column: str) -> Iterable[str]:
@@ -102,8 +101,8 @@ def _footer(files: Filesystem, info: FileInfo) -> pq.FileMetaData:
     try:
         return read_footer(files, info)
     except (pa.ArrowException, OSError) as error:
-        said = (str(error).strip().splitlines() or ["damaged"])[0]
-        raise InputDataError(f"{info.path}: cannot be read as Parquet: {said}") from None
+        reason = (str(error).strip().splitlines() or ["damaged"])[0]
+        raise InputDataError(f"{info.path}: cannot be read as Parquet: {reason}") from None
 
 
 def _names(footer: pq.FileMetaData) -> list[str]:
@@ -151,20 +150,20 @@ def _rows(
 
 
 def _check_columns(footer: pq.FileMetaData, file: str) -> None:
-    """Refuse what Spark would refuse in many words."""
+    """Raise `InputDataError` for columns that Spark cannot read."""
     names = _names(footer)
     for name in names:
         if names.count(name) > 1:
             raise InputDataError(
-                f"{file}: has two columns called {name!r}, which Spark does not read: rename one"
+                f"{file}: has two columns named {name!r}, which Spark cannot read: rename one"
             )
     for place in range(len(footer.schema)):
         column = footer.schema.column(place)
-        kind = column.logical_type.type
-        if kind in _UNREAD:
-            found, better = _UNREAD[kind]
+        logical_type = column.logical_type.type
+        if logical_type in _UNREAD:
+            type_name, better = _UNREAD[logical_type]
             raise InputDataError(
-                f"{file}: column {column.path!r} is {found}, which Spark does not read: write it "
+                f"{file}: column {column.path!r} is {type_name}, which Spark cannot read: write it "
                 f"as {better}, or leave it out"
             )
 
@@ -187,12 +186,12 @@ def _check_types(chosen: dict[str, T.StructField], file: str) -> None:
         if not isinstance(field.dataType, _PLAIN):
             raise ConfigError(
                 f"input.columns.{name}: {file}: column {field.name!r} is "
-                f"{field.dataType.simpleString()}: a plain number or text is needed"
+                f"{field.dataType.simpleString()}: it must be a plain number or text"
             )
 
 
 def _is_text(field: T.StructField) -> Column:
-    """Tell whether a value can be text: bytes are UTF-8 or nothing is known of them."""
+    """Return whether a value can be text: bytes must be UTF-8."""
     if not isinstance(field.dataType, T.BinaryType):
         return F.lit(True)
     column = _column(field.name)
@@ -200,7 +199,7 @@ def _is_text(field: T.StructField) -> Column:
 
 
 def _plain(field: T.StructField, name: str, nanoseconds: bool) -> Column:
-    """Return a Parquet column as text that reads like the value: an id 5.0 is 5, a time seconds."""
+    """Return a Parquet column as text: an id 5.0 becomes 5, a time becomes seconds."""
     column = _column(field.name)
     if nanoseconds:
         whole = column - F.pmod(column, F.lit(10**9))
@@ -213,7 +212,7 @@ def _plain(field: T.StructField, name: str, nanoseconds: bool) -> Column:
         isinstance(field.dataType, T.DecimalType) and field.dataType.scale > 0
     )
     if name != "rating" and fractions:
-        # whole numbers become floats where a column had gaps
+        # a column of whole numbers with gaps may have been written as floats
         whole = column.try_cast("bigint")
         return F.when(column == whole, whole.cast("string")).otherwise(column.cast("string"))
     return column.cast("string")

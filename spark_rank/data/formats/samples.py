@@ -1,4 +1,4 @@
-"""The first lines of a few files, by which the driver recognises how the others are written."""
+"""Reads the first lines of a few files, from which the driver recognises how all are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_rank.session.filesystem import Filesystem
 
-# of so many files at most so many bytes each are looked at
+# at most so many files are examined, and so many bytes of each
 MOST_FILES = 16
 HEAD = 1 << 16
 _LINE_END = re.compile("\r\n|\n|\r")
@@ -17,14 +17,14 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True)
 class Sample:
-    """The first lines of a file that are not blank, without a byte order mark."""
+    """The first lines of a file, without blank lines and byte order mark."""
 
     path: str
     lines: tuple[str, ...]
 
 
 def spread(paths: Sequence[str]) -> list[str]:
-    """Return `MOST_FILES` of the files at most: which ones follows from their names alone."""
+    """Return at most `MOST_FILES` of the files; the choice depends on their names alone."""
     ordered = sorted(paths)
     if len(ordered) <= MOST_FILES:
         return ordered
@@ -43,10 +43,10 @@ def read_samples(
 
 
 def whole_lines(head: bytes, size: int, encoding: str) -> tuple[str, ...]:
-    """Return the lines of a file's first `size` bytes without the one that is cut off.
+    """Return the lines of a file's first `size` bytes, without the last one if it is cut off.
 
-    A first line that is longer is kept as far as it goes. What is no text in the encoding is
-    replaced: how a table is written does not depend on it.
+    A first line that is longer than `size` is kept as far as it goes. Bytes that are not text in
+    the encoding are replaced; they do not matter for recognising the table.
     """
     lines = _LINE_END.split(head.decode(encoding, "replace").removeprefix(_BOM))
     whole = lines[:-1] if len(head) >= size and any(map(str.strip, lines[:-1])) else lines

@@ -34,7 +34,7 @@ _MOST = 0.8
 
 @dataclass(frozen=True)
 class _Table:
-    """The sampled rows of one file below its header, and the places of the needed columns."""
+    """The sampled rows of one file without its header, and the positions of its columns."""
 
     path: str
     names: list[str]
@@ -42,39 +42,37 @@ class _Table:
     places: dict[str, int]
 
     def cells(self, role: str) -> list[str]:
-        """Return the texts of a column; none where there is no such column."""
+        """Return the cells of a column; empty if there is no such column."""
         place = self.places.get(role)
         return [] if place is None else [row[place] for row in self.rows if place < len(row)]
 
 
 def is_complete(settings: InputConfig) -> bool:
-    """Tell whether nothing is left to recognise."""
+    """Tell whether the settings leave nothing to recognise."""
     return None not in (settings.delimiter, settings.header, settings.decimal, settings.time_unit)
 
 
 def complete_table(samples: Sequence[Sample], settings: InputConfig) -> InputConfig:
-    """Return the settings with whatever they leave open as the samples show it.
+    """Return the settings, completed from the samples.
 
-    Raise `InputDataError` if they show no table, or contradict each other.
+    Raise `InputDataError` if the samples are not a table, or contradict each other.
     """
     filled = [sample for sample in samples if sample.lines]
     if not filled:
-        raise InputDataError(
-            f"{samples[0].path}: holds no line but blank ones: there is nothing to read"
-        )
+        raise InputDataError(f"{samples[0].path}: holds only blank lines: name a file with ratings")
     dialect = _dialect(filled, settings)
-    known = replace(settings, delimiter=dialect.delimiter, header=dialect.header)
+    completed = replace(settings, delimiter=dialect.delimiter, header=dialect.header)
     if settings.header is None and not dialect.header:
-        known = _without_false_times(filled, known)
-    tables = [_table(sample, known) for sample in filled]
+        completed = _without_false_times(filled, completed)
+    tables = [_table(sample, completed) for sample in filled]
     if settings.header is None:
-        _check_ratings(tables, known)
+        _check_ratings(tables, completed)
     where = filled[0].path if len(filled) == 1 else f"{filled[0].path} and others"
     times = [text for table in tables for text in table.cells("timestamp")]
     ratings = [text for table in tables for text in table.cells("rating")]
     first = day_first(times, where) if settings.day_first is None else settings.day_first
     return replace(
-        known,
+        completed,
         decimal=settings.decimal or decimal_sign(ratings),
         time_unit=settings.time_unit or time_unit(numbers(times), where),
         day_first=first,
@@ -82,7 +80,7 @@ def complete_table(samples: Sequence[Sample], settings: InputConfig) -> InputCon
 
 
 def table_words(samples: Sequence[Sample], settings: InputConfig) -> str:
-    """Return complete settings as people say them, for the first file of several."""
+    """Return complete settings in words, for the first file."""
     table = _table(next(sample for sample in samples if sample.lines), settings)
     assert settings.separator is not None
     parts = [Dialect(settings.separator, bool(settings.header)).words]
@@ -97,7 +95,7 @@ def table_words(samples: Sequence[Sample], settings: InputConfig) -> str:
 
 
 def time_words(times: Sequence[str], settings: InputConfig) -> list[str]:
-    """Return how times are written, as people say it."""
+    """Return how times are written, in words."""
     if settings.day_first is not None:
         return [f"times as dates, the {'day' if settings.day_first else 'month'} first"]
     if settings.time_unit is None or not any(map(is_time, times)):
@@ -108,26 +106,26 @@ def time_words(times: Sequence[str], settings: InputConfig) -> list[str]:
 def _dialect(samples: Sequence[Sample], settings: InputConfig) -> Dialect:
     lines = [sample.lines for sample in samples]
     try:
-        found = sniff(lines, settings.separator, settings.header, settings.columns)
+        dialect = sniff(lines, settings.separator, settings.header, settings.columns)
     except MixedHeadersError as mixed:
         raise InputDataError(
             f"{samples[mixed.with_header].path} begins with a header and "
             f"{samples[mixed.without].path} does not: give all files one or none, or name files "
             "of one kind with input.path"
         ) from None
-    if found is None:
+    if dialect is None:
         raise _no_table(samples, settings)
-    return found
+    return dialect
 
 
 def _no_table(samples: Sequence[Sample], settings: InputConfig) -> InputDataError:
     alone = {sample.path: sniff([sample.lines], columns=settings.columns) for sample in samples}
-    kinds: dict[str, str] = {}
-    for path, found in alone.items():
-        if found is not None:
-            kinds.setdefault(DELIMITERS[found.delimiter], path)
-    if len(kinds) > 1:
-        (one, first), (other, second) = list(kinds.items())[:2]
+    paths_by_delimiter: dict[str, str] = {}
+    for path, dialect in alone.items():
+        if dialect is not None:
+            paths_by_delimiter.setdefault(DELIMITERS[dialect.delimiter], path)
+    if len(paths_by_delimiter) > 1:
+        (one, first), (other, second) = list(paths_by_delimiter.items())[:2]
         return InputDataError(
             f"{first} is delimited by {one} and {second} by {other}: name files of one kind with "
             "input.path"
@@ -135,9 +133,9 @@ def _no_table(samples: Sequence[Sample], settings: InputConfig) -> InputDataErro
     odd = next(sample for sample in samples if alone[sample.path] is None)
     names = [*DELIMITERS.values()]
     return InputDataError(
-        f"{odd.path}: is no table of users, items and ratings: its first line, "
-        f"{odd.lines[0][:_SHOWN]!r}, has no three columns by {', '.join(names[:-1])} or "
-        f"{names[-1]}: name another separator with input.delimiter"
+        f"{odd.path}: is not a table of users, items and ratings: its first line, "
+        f"{odd.lines[0][:_SHOWN]!r}, does not have three columns by {', '.join(names[:-1])} or "
+        f"{names[-1]}: set another separator with input.delimiter"
     )
 
 
@@ -152,7 +150,7 @@ def _table(sample: Sample, settings: InputConfig) -> _Table:
 
 
 def _check_width(path: str, names: int, body: Rows) -> None:
-    """Refuse a header that leaves out a name: it would name the wrong columns."""
+    """Raise `InputDataError` if the header lacks a name: it would name the wrong columns."""
     width = usual_width(body)
     agreed = sum(len(row) == width for row in body)
     if width == names + 1 and agreed >= _MOST * len(body):
@@ -162,7 +160,7 @@ def _check_width(path: str, names: int, body: Rows) -> None:
 
 
 def _without_false_times(samples: Sequence[Sample], settings: InputConfig) -> InputConfig:
-    """Leave the times out where the fourth column, which has no name, holds none."""
+    """Leave the times out if there is no header and the fourth column does not hold times."""
     if "timestamp" in settings.columns:
         return settings
     tables = [_table(sample, settings) for sample in samples]
@@ -172,7 +170,7 @@ def _without_false_times(samples: Sequence[Sample], settings: InputConfig) -> In
 
 
 def _check_ratings(tables: Sequence[_Table], settings: InputConfig) -> None:
-    """Refuse a column without a name that is no rating: whose meaning nothing tells."""
+    """Raise `ConfigError` if there is no header and the third column does not hold ratings."""
     if settings.header or "rating" in settings.columns:
         return
     ratings = [text for table in tables for text in table.cells("rating")]
@@ -180,6 +178,6 @@ def _check_ratings(tables: Sequence[_Table], settings: InputConfig) -> None:
     if not numbers(plain) and ratings:
         raise ConfigError(
             f"input.columns: {tables[0].path} has no header, and its third column, as in "
-            f"{ratings[0][:_SHOWN]!r}, holds no ratings: say which columns do, from 0: --set "
-            "'input.columns={user: 0, item: 1, rating: 2}'"
+            f"{ratings[0][:_SHOWN]!r}, holds no ratings: set the columns by position, from 0: "
+            "--set 'input.columns={user: 0, item: 1, rating: 2}'"
         )

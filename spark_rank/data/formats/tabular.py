@@ -1,4 +1,4 @@
-"""Delimited text with quotes and a column mapping."""
+"""Reads delimited text with quotes and a column mapping."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from spark_rank.session.filesystem import Filesystem
 def read_csv(spark: SparkSession, files: Sequence[str], settings: InputConfig) -> Reading:
     """Read delimited text with quotes; columns by header name or by position.
 
-    Files whose headers differ are read each by its own; files without any line are passed over.
+    Files with different headers are read separately; files without any line are skipped.
     """
     encoding = settings.encoding or "utf-8"
     if not is_complete(settings):
         settings = complete_table(read_samples(Filesystem(spark), files, encoding), settings)
     heads = first_lines(spark, files, encoding)
     if not heads:
-        raise InputDataError(f"{files[0]}: holds no line but blank ones: there is nothing to read")
+        raise InputDataError(f"{files[0]}: holds only blank lines: name a file with ratings")
     groups: dict[str, list[str]] = {}
     for file, line in heads.items():
-        # without headers all files are of one kind
+        # without headers all files are read together
         groups.setdefault(line if settings.header else "", []).append(file)
     if not settings.header:
         _check_no_header(heads, settings)
@@ -57,7 +57,7 @@ def read_movielens_csv(spark: SparkSession, files: Sequence[str], settings: Inpu
 
 
 def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> DataFrame:
-    """Parse lines of files that begin with the same line: a header, where there is one."""
+    """Parse the lines of files with the same first line: the header, if there is one."""
     assert settings.separator is not None
     assert settings.time_unit is not None
     cells = split_cells(first, settings.separator)
@@ -77,7 +77,7 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
     line = _single_blanks(text) if settings.separator == BLANKS else text
     parsed = body.withColumn("fields", F.from_csv(line, schema, options))
     parts = {name: F.col(f"fields.c{place}") for name, place in places.items()}
-    # a record over several lines is not read: each of its lines has an odd number of quotes
+    # records over several lines are not supported: each line has an odd number of quotes
     whole = F.length(F.regexp_replace("raw", '[^"]', "")) % 2 == 0
     return typed(
         parsed,
@@ -91,7 +91,7 @@ def _parse(lines: DataFrame, file: str, first: str, settings: InputConfig) -> Da
 
 
 def _single_blanks(text: Column) -> Column:
-    """Put a single blank for every run of blanks and tabs that is not inside quotes."""
+    """Replace every run of blanks and tabs outside quotes by a single blank."""
     parts = F.split(F.trim(text, F.lit(" \t")), '"')
     single = F.transform(
         parts,
@@ -101,7 +101,7 @@ def _single_blanks(text: Column) -> Column:
 
 
 def _check_no_header(heads: dict[str, str], settings: InputConfig) -> None:
-    """Refuse files that begin with names among others that do not: a few only were looked at."""
+    """Raise `InputDataError` if only some files have a header: not all of them were sampled."""
     assert settings.separator is not None
     named = [
         file

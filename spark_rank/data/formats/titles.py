@@ -1,4 +1,4 @@
-"""Names of items: ``u.item``, ``movies.dat``, ``movies.csv``, ``movie_titles.txt``."""
+"""Reads titles of items: ``u.item``, ``movies.dat``, ``movies.csv``, ``movie_titles.txt``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _YEAR_AT_END = r"\(([0-9]{4})\)\s*$"
 
 @dataclass(frozen=True)
 class TitleFormat:
-    """One format: the pattern of a line, with groups for item, title and (netflix) year."""
+    """One format: the pattern of a line, with groups for item, title and (Netflix) year."""
 
     pattern: str
     year_group: int | None = None
@@ -28,39 +28,39 @@ class TitleFormat:
 TITLE_FORMATS = {
     "movielens-dat": TitleFormat(r"^([^:]+)::(.+?)(?:::[^:]*)?$"),
     "movielens-100k": TitleFormat(r"^([^|]+)\|([^|]+)\|.*$"),
-    # the title may have commas of its own
+    # the title may contain commas
     "netflix": TitleFormat(r"^([0-9]+),([0-9]{4}|NULL),(.+)$", 2, 3),
     "movielens-csv": TitleFormat(r'^([^,]+),("(?:[^"]|"")*"|[^,"]*)(?:,.*)?$', quoted=True),
 }
 
 
 def read_titles(spark: SparkSession, files: list[str], format_name: str) -> DataFrame:
-    """Return ``item_id, title, year``: a row per line; all three null where it cannot be read.
+    """Return ``item_id, title, year``: a row per line, all null for an unreadable line.
 
-    The year is the file's own or stands in parentheses at the title's end; else it is null. Such
-    files are old and often converted: a line is UTF-8, or else Latin-1.
+    The year is a field of the file, or in parentheses at the end of the title; else it is null. A
+    line is read as UTF-8 or, as in old files, as Latin-1.
     """
-    known = TITLE_FORMATS[format_name]
+    title_format = TITLE_FORMATS[format_name]
     lines = not_blank(read_lines(spark, files, None))
     raw = F.ltrim("raw", F.lit(BOM))
-    written = _group(raw, known, known.title_group)
-    title = _unquoted(written) if known.quoted else written
-    if known.year_group is None:
+    written = _group(raw, title_format, title_format.title_group)
+    title = _unquoted(written) if title_format.quoted else written
+    if title_format.year_group is None:
         year = F.regexp_extract(title, _YEAR_AT_END, 1)
     else:
-        year = _group(raw, known, known.year_group)
+        year = _group(raw, title_format, title_format.year_group)
     return lines.where(~raw.like("movieId,title%")).select(
-        _group(raw, known, 1).alias("item_id"),
+        _group(raw, title_format, 1).alias("item_id"),
         title.alias("title"),
         year.try_cast("int").alias("year"),
     )
 
 
 def detect_title_format(filesystem: Filesystem, file: str) -> str:
-    """Return the format that the first line of a file is of, or raise `ConfigError`."""
+    """Return the format that fits the first line of a file, or raise `ConfigError`."""
     lines = filesystem.first_lines(file, "latin-1", 1)
-    for name, known in TITLE_FORMATS.items():
-        if lines and re.match(known.pattern, lines[0]):
+    for name, title_format in TITLE_FORMATS.items():
+        if lines and re.match(title_format.pattern, lines[0]):
             return name
     raise ConfigError(
         f"input.titles: cannot tell the format of {file}: name it with input.titles_format "
@@ -68,8 +68,8 @@ def detect_title_format(filesystem: Filesystem, file: str) -> str:
     )
 
 
-def _group(raw: Column, known: TitleFormat, number: int) -> Column:
-    return F.nullif(F.regexp_extract(raw, known.pattern, number), F.lit(""))
+def _group(raw: Column, title_format: TitleFormat, number: int) -> Column:
+    return F.nullif(F.regexp_extract(raw, title_format.pattern, number), F.lit(""))
 
 
 def _unquoted(text: Column) -> Column:

@@ -1,4 +1,4 @@
-"""Text to ids, ratings and times; what cannot be read becomes null, never an exception."""
+"""Reads ids, ratings and times from text; unreadable text becomes null, never an exception."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLANKS = " \t\u00a0"
 _YEAR_FIRST = r"^(\s*)([0-9]{4})[/.]([0-9]{1,2})[/.]([0-9]{1,2})(?=[ T]|$)"
 _TO_ISO = "$1$2-$3-$4"
 _YEAR_LAST = r"^(\s*)([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?=[ T]|$)"
-# Spark would put a time of day alone on the day that it is read, and a month on its first day
+# without this, Spark reads a bare time of day as today's, and a month as its first day
 _BEGINS_WITH_DAY = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T]|$)"
 
 
@@ -27,11 +27,11 @@ def typed(
     rating: Column | None = None,
     **further: Column,
 ) -> DataFrame:
-    """Return the parsed rows that `spark_rank.data.quality` judges.
+    """Return the parsed rows, which `spark_rank.data.quality` then checks.
 
-    `parts` are the texts of user, item, rating and (where there is one) timestamp; `seconds` is
-    the time read from that text, by default `read_seconds` of it, and `rating` the number, by
-    default `read_number`.
+    `parts` are the texts of user, item, rating and, if there is one, timestamp. `seconds` is the
+    time, by default `read_seconds` of its text, and `rating` the number, by default `read_number`
+    of its text.
     """
     timestamp = parts.get("timestamp", F.lit(None).cast("string"))
     time = read_seconds(timestamp) if seconds is None else seconds
@@ -52,17 +52,17 @@ def typed(
 
 
 def read_identifier(text: Column) -> Column:
-    """Return the id as it is written, null for a text of blanks."""
-    # not trimmed: the ids of the output are those of the input
+    """Return the id unchanged; null for blank text."""
+    # not trimmed: ids in the output are those of the input
     return F.when(F.ltrim(text, F.lit(_BLANKS)) != "", text)
 
 
 def read_number(text: Column, decimal: str = ".") -> Column:
-    """Return a double, null for what is no number (Java would also read ``5d`` and ``0x1p1``)."""
+    """Return a double, null if the text is no number (Java also accepts ``5d`` and ``0x1p1``)."""
     if decimal == ",":
-        # with a decimal comma a point is no sign of a number
+        # with a decimal comma, text with a point is not a number
         text = F.when(~F.contains(text, F.lit(".")), F.replace(text, F.lit(","), F.lit(".")))
-    # one digit, the rating of most files, needs neither a pattern nor a parser
+    # one digit, as most ratings are, needs neither a pattern nor a parser
     digit = F.ascii(text) - F.lit(ord("0"))
     trimmed = F.trim(text)
     return F.when((F.length(text) == 1) & digit.between(0, 9), digit.cast("double")).otherwise(
@@ -71,7 +71,7 @@ def read_number(text: Column, decimal: str = ".") -> Column:
 
 
 def read_seconds(text: Column) -> Column:
-    """Return seconds since 1970 from a number or an ISO date or time, else null."""
+    """Return seconds since 1970 from a number, an ISO date or an ISO time; else null."""
     trimmed = F.trim(text)
     dated = F.when(trimmed.rlike(_BEGINS_WITH_DAY), F.try_to_timestamp(trimmed))
     return F.coalesce(
@@ -84,7 +84,7 @@ def read_seconds(text: Column) -> Column:
 def read_times(text: Column, unit: TimeUnit, day_first: bool | None) -> Column:
     """Return seconds since 1970 from a number in a unit, or from a date with or without a time.
 
-    A date that ends with its year is none unless `day_first` says what its first number is.
+    A date that ends with its year is null, unless `day_first` gives the order of its numbers.
     """
     _, per_second = UNITS[unit]
     if per_second == 1 and day_first is None:
@@ -96,12 +96,12 @@ def read_times(text: Column, unit: TimeUnit, day_first: bool | None) -> Column:
         ordered = F.regexp_replace(ordered, _YEAR_LAST, turned)
     trimmed = F.trim(text)
     number = F.coalesce(trimmed.try_cast("bigint"), read_number(text).try_cast("bigint"))
-    # whole seconds, downwards: an integer division, for a double has no room for nanoseconds
+    # whole seconds, rounded down by integer division: doubles cannot hold nanoseconds
     whole = F.call_function("div", number - F.pmod(number, F.lit(per_second)), F.lit(per_second))
     return F.when(number.isNotNull(), whole).otherwise(read_seconds(ordered))
 
 
 def read_day(text: Column) -> Column:
-    """Return the seconds since 1970 at the begin of a day written YYYY-MM-DD, else null."""
-    # Spark would take a year alone for its first of January
+    """Return the seconds from 1970 to the start of a day YYYY-MM-DD; else null."""
+    # Spark would read a bare year as its first of January
     return F.when(F.length(text) == 10, F.unix_date(text.try_cast("date")).cast("bigint") * _DAY)
