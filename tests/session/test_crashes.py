@@ -33,7 +33,7 @@ def test_what_workers_died_of_is_done_isolating_on_crash(
     assert isolating_on_crash(work, "train", "wave 2 of 3") == "done"  # type: ignore[arg-type]
     assert asked == [False, True]
     told = capsys.readouterr().err
-    assert told.startswith("[train: warning] a Python worker died; wave 2 of 3 again")
+    assert told.startswith("[train: warning] a Python worker died; computing wave 2 of 3 again")
     assert told.count("\n") == 1
 
 
