@@ -98,7 +98,7 @@ def test_list_tells_the_state_of_every_run(ask: Ask, spark: SparkSession, tmp_pa
     assert runs["whole"]["users"] == 1
     assert runs["whole"]["size"] > 100
     assert runs["whole"]["stages"] == sorted(REQUIRED)
-    assert runs["broken"]["detail"] == "train was broken off"
+    assert runs["broken"]["detail"] == "train was interrupted"
     assert list(runs)[:3] == ["broken", "begun", "whole"]
     _, out, _ = ask("list")
     assert re.search(r"^begun +incomplete ", out, re.MULTILINE)
