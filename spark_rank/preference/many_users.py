@@ -1,8 +1,8 @@
-"""Rankings of many users' items by scores or votes, compiled: what the stage `rank` is made of.
+"""Compiled rankings of many users' items by scores or votes, for the stage `rank`.
 
-`quicksort_rank` and `degree_rank` take any preference and ask it through Python; here preferences
-are those of scores, and the draws a function of a key of the user's and their number, so that
-nothing depends on who else is ranked. Both give the same orders where the draws are the same.
+`quicksort_rank` and `degree_rank` take any preference and call it in Python. Here preferences come
+from scores, and a draw is a function of the user's key and the draw's number, so that rankings do
+not depend on other users. With the same draws both give the same orders.
 """
 
 from __future__ import annotations
