@@ -69,7 +69,7 @@ RECOMMENDATIONS = Contract(
         Column(
             "source",
             "string",
-            "learned; new_item: learned, but the item had no features; fallback: the expected "
+            "learned; new_item: learned, but nothing is known of the item; fallback: the expected "
             "score of a user who was not learned; item_offset: the model failed",
         ),
         Column("reason", "string", "why the source is not learned; null when learned exactly"),

@@ -538,7 +538,7 @@ def test_groups_must_be_all_members_once() -> None:
     with pytest.raises(InvalidDataError, match="over 2 members"):
         ensemble.combine_sums(low.sums(), X, y)
     for first, last in ((0, 0), (3, 2), (-1, 2), (2, 5)):
-        with pytest.raises(InvalidDataError, match="non-empty part"):
+        with pytest.raises(InvalidDataError, match="non-empty range"):
             ensemble.train_members(X, y, first=first, last=last)
 
 
