@@ -65,4 +65,4 @@ def test_without_hope_it_ends_with_one_line(at: bool) -> None:
 
     with pytest.raises(TooManyFailuresError) as caught:
         isolating_on_crash(work, "train", "wave 2 of 3")
-    assert str(caught.value).startswith("train: of 9 users 100 crashed: look for")
+    assert str(caught.value).startswith("train: of 9 users 100 crashed: check the machine")

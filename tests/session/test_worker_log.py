@@ -64,7 +64,7 @@ def test_many_lines_are_cut_short(
     tell_worker_lines(own_session)
     shown = capfd.readouterr().err.splitlines()
     assert len(shown) == 21
-    assert shown[-1].endswith("lines more, not shown")
+    assert shown[-1].endswith("more lines, not shown")
 
 
 def test_who_turned_it_off_hears_nothing(own_session: SparkSession) -> None:
