@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Recommender` when it is asked for: who wants the learners alone need not wait."""
+    """Import `Recommender` on first use, so that importing only the learners stays fast."""
     if name == "Recommender":
         from spark_rank.reader.recommender import Recommender
 

@@ -1,8 +1,8 @@
-"""Declares compiled functions: numba's `njit`, with a cache that knows all sources.
+"""Declares compiled functions: numba's `njit`, with a cache that depends on all sources.
 
-numba by itself trusts a cached function while the text of the function's own module stays the
-same, although functions of other modules are compiled into it. Here a cache belongs to one state
-of all modules that declare compiled functions (`compiled_cache`).
+numba itself reuses a cached function while its own module is unchanged, although functions of other
+modules are compiled into it. Here a cache belongs to one state of all modules that declare compiled
+functions (`compiled_cache`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from spark_rank.compiled_cache import place
 
 __all__ = ["njit"]
 
-# two processes must not give one name to the code of two signatures
+# so that two processes never use one file name for the code of two signatures
 _PROCESS = secrets.token_hex(4)
 
 
 class _Locator(_CacheLocator):
-    """Finds the place of a function: a directory for its package, a file for its module."""
+    """Finds the cache of a function: a directory for its package, a file for its module."""
 
     def __init__(self, function: Any) -> None:
         self._line = function.__code__.co_firstlineno

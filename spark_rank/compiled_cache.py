@@ -1,8 +1,8 @@
-"""Where compiled functions are kept on disk: a directory for every state of their sources.
+"""The cache of compiled functions on disk: one directory for every state of their sources.
 
 A change in any module that declares compiled functions starts a new directory, so machine code
-never outlives the source that it was made of. The name depends on what the modules hold and not
-on where they lie: containers that unpack the same environment into other folders share one.
+never outlives its source. The directory's name depends on the content of the modules, not on their
+path: containers that unpack the same environment into different folders share a directory.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pathlib import Path
 
 _CHOSEN = "NUMBA_CACHE_DIR"
 _PREFIX = "spark_rank-compiled-"
-# directories of other sources that stay: another checkout or another version may use them
+# how many directories of other sources stay: another checkout or version may use them
 _KEPT = 4
 _IDLE_SECONDS = 3600.0
 _MARKS = (b"\nfrom numba", b"\nfrom spark_rank.compiled import")
 
 
 def find_home(package: Path) -> Path:
-    """Return the first directory that can be written: the chosen one, the package's, the user's.
+    """Return the first writable directory of: NUMBA_CACHE_DIR, the package's, the user's cache.
 
-    A directory for temporary files is named to the processes that this one starts: they find the
-    same one.
+    If none is writable, return a temporary directory. NUMBA_CACHE_DIR then passes it on to child
+    processes.
     """
     chosen = os.environ.get(_CHOSEN)
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -47,26 +47,26 @@ def find_home(package: Path) -> Path:
 
 @cache
 def place(compiler: str) -> Path:
-    """Return the directory of these sources, compiled by this version of the compiler.
+    """Return the cache directory for the present sources and this version of the compiler.
 
-    A process that makes it removes what former sources have left.
+    The process that makes it also removes directories of older sources.
     """
     package = Path(__file__).parent
     home = find_home(package)
-    own = home / (_PREFIX + sources_digest(resources.files(__package__ or ""), compiler))
-    is_new = not own.exists()
-    own.mkdir(exist_ok=True)
-    os.utime(own)
+    directory = home / (_PREFIX + sources_digest(resources.files(__package__ or ""), compiler))
+    is_new = not directory.exists()
+    directory.mkdir(exist_ok=True)
+    os.utime(directory)
     if is_new:
-        _remove_old(home, own)
+        _remove_old(home, directory)
         _remove_scattered(package)
-    return own
+    return directory
 
 
 def sources_digest(package: Traversable, compiler: str) -> str:
     """Return a checksum of the modules that declare compiled functions, in a folder or a zip.
 
-    Nothing else is compiled into them: compiled functions take their constants from such modules.
+    Other modules do not matter: compiled functions take their constants from these alone.
     """
     digest = hashlib.sha256(compiler.encode())
     for name, source in _modules(package):
@@ -83,13 +83,13 @@ def _modules(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes
             yield within + entry.name, entry.read_bytes()
 
 
-def _remove_old(home: Path, own: Path) -> None:
-    """Remove the directories of other sources but the last used ones.
+def _remove_old(home: Path, directory: Path) -> None:
+    """Remove directories of other sources, except those used last.
 
-    numba makes a directory anew where it is gone, so a process that still works with old sources
-    loses nothing but time.
+    numba makes a missing directory again, so a process that still runs old sources only loses
+    time.
     """
-    others = [path for path in home.glob(_PREFIX + "*") if path != own]
+    others = [path for path in home.glob(_PREFIX + "*") if path != directory]
     oldest = time.time() - _IDLE_SECONDS
     for path in sorted(others, key=_last_use, reverse=True)[_KEPT:]:
         if _last_use(path) < oldest:
@@ -97,7 +97,7 @@ def _remove_old(home: Path, own: Path) -> None:
 
 
 def _remove_scattered(package: Path) -> None:
-    """Remove what numba has put beside the modules, where no version looks for it any more."""
+    """Remove numba's own cache files beside the modules, which no version reads any more."""
     for path in package.glob("**/__pycache__/*.nb[ic]"):
         with contextlib.suppress(OSError):
             path.unlink()
@@ -120,17 +120,17 @@ def _is_writable(directory: Path) -> bool:
 
 
 def _private_directory() -> Path:
-    """Return the user's own directory; where a stranger has taken its name, a new one.
+    """Return the user's own temporary directory; a new one if another user has taken its name.
 
-    What lies in it is run as it is: nobody else may write there.
+    The machine code in it is run without a check, so nobody else may write there.
     """
-    place = Path(tempfile.gettempdir()) / f"spark_rank-numba-{os.getuid()}"
+    directory = Path(tempfile.gettempdir()) / f"spark_rank-numba-{os.getuid()}"
     try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
-        own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-        if own and not found.st_mode & 0o077 and _is_writable(place):
-            return place
+        directory.mkdir(mode=0o700, exist_ok=True)
+        status = directory.lstat()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        if is_own and not status.st_mode & 0o077 and _is_writable(directory):
+            return directory
     except OSError:
         pass
     return Path(tempfile.mkdtemp(prefix="spark_rank-numba-"))

@@ -1,4 +1,4 @@
-"""What ends a run, by name. Each error carries its exit code and says what to do."""
+"""Errors that end a run. Each has an exit code; its message says what to do."""
 
 
 class SparkRankError(Exception):
@@ -42,7 +42,7 @@ class TooManyFailuresError(SparkRankError):
 
 
 class ExperimentsFailedError(SparkRankError):
-    """Of several experiments some failed; the exit code is that of the first of them."""
+    """Some of several experiments failed; the exit code is that of the first failure."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class ExperimentsFailedError(SparkRankError):
 
 
 class StorageError(SparkRankError):
-    """A disk is full, or may not be written to."""
+    """A disk is full, or cannot be written to."""
 
 
 class RuntimeMissingError(SparkRankError):
@@ -58,4 +58,4 @@ class RuntimeMissingError(SparkRankError):
 
 
 class SparkDiedError(SparkRankError):
-    """The JVM that runs Spark has ended before its time."""
+    """The JVM that runs Spark ended while it was still needed."""

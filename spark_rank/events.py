@@ -1,7 +1,7 @@
-"""What happens in a run, told on stderr: as lines for people, or as JSON lines for machines.
+"""Events of a run, written to stderr: as text lines for people, or as JSON lines for machines.
 
-There is one log per process: `configure` sets its form, `emit` tells an event. No line holds a
-secret of the Spark settings, nor a character that steers a terminal.
+There is one log per process: `configure` sets its form, `emit` writes an event. No line contains a
+secret of the Spark settings or a control character of terminals.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class EventLog:
         self.form = form
         self.run: str | None = None
         self._stream = stream
-        # a line is written whole, whatever thread writes it
+        # so that lines of different threads do not mix
         self._writing = threading.Lock()
 
     @property
     def draws(self) -> bool:
-        """Tell whether somebody watches: a line may be drawn and wiped again."""
+        """Tell whether the output is a terminal, where a line can be redrawn in place."""
         return self.form == "text" and self._out().isatty()
 
     def emit(
@@ -44,7 +44,7 @@ class EventLog:
         level: Level = "info",
         **fields: Any,
     ) -> None:
-        """Write one event; as JSON with its fields, else its message alone."""
+        """Write one event: as JSON with all its fields, or as text with its message alone."""
         if self.form == "json":
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             line: dict[str, Any] = {"time": now, "level": level.upper(), "run": self.run}
@@ -56,12 +56,12 @@ class EventLog:
         self._write(f"{self._wipe()}{head}{_clean(message)}\n")
 
     def draw(self, message: str, *, stage: str) -> None:
-        """Show a line that the next one replaces; only where somebody watches."""
+        """Show a line that the next one replaces; only on a terminal."""
         if self.draws:
             self._write(f"{self._wipe()}[{stage}] {_clean(message)}")
 
     def trace(self, trace: str) -> None:
-        """Write a stack trace: only an error that nobody foresaw has one."""
+        """Write the stack trace of an unexpected error."""
         if self.form == "text":
             self._write(redact(trace))
 
@@ -78,7 +78,7 @@ class EventLog:
 
 
 def _clean(value: Any) -> Any:
-    """Return text, or a tree with texts in it, as it may be shown."""
+    """Return a value, or all text within it, without secrets and control characters."""
     if isinstance(value, str):
         return visible(redact(value))
     if isinstance(value, dict):
@@ -92,7 +92,7 @@ _log = EventLog()
 
 
 def configure(form: Form, run: str | None = None) -> None:
-    """Set the form of this process's events, and the run that they tell of."""
+    """Set the form of this process's events, and the run that they name."""
     _log.form, _log.run = form, run
 
 

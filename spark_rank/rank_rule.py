@@ -1,7 +1,7 @@
-"""The one rule by which numbers become ranks: a number half way between two goes to the higher.
+"""The rule that turns numbers into ranks: a number half way between two ranks gets the higher one.
 
-A rank begins at its cut, which belongs to it: ``ŷ = 1 + #{ r : b_r ≤ score }``. Learners, metrics
-and stored models all rank by the functions of this module.
+A rank begins at its cut, including the cut: ``ŷ = 1 + #{ r : b_r ≤ score }``. Learners, metrics and
+stored models all rank by the functions of this module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FEW = 16  # cuts that are compared with a value one by one
 def cuts_between(levels: ArrayLike) -> FloatArray:
     """Return where each of k ascending levels but the first begins: half way from the one before.
 
-    Of two neighbours among the floats each stays its own.
+    Two levels that are neighbouring floats still get different ranks.
     """
     scale = np.asarray(levels, dtype=np.float64)
     return np.maximum(scale[:-1] / 2.0 + scale[1:] / 2.0, np.nextafter(scale[:-1], np.inf))
@@ -32,7 +32,7 @@ def ranks_from_scores(scores: ArrayLike, cuts: FloatArray) -> IntArray:
 
 
 def nearest_rank(sums: IntArray, total: int | IntArray) -> IntArray:
-    """Return the whole number nearest to sums/total, half up, in whole numbers throughout."""
+    """Return the whole number nearest to sums/total, half up, in integer arithmetic."""
     return (2 * sums + total) // (2 * total)
 
 
@@ -41,12 +41,12 @@ def nearest_whole(means: FloatArray) -> IntArray:
     return np.floor(means + 0.5).astype(np.int64)
 
 
-# for what is done at every round: a compiled call with arrays costs more than this does
+# inlined, because a compiled call with arrays costs more than this function
 @njit(nogil=True, inline="always")
 def predicted_rank(score: float, thresholds: FloatArray) -> int:
     """Return min { r : score − b_r < 0 } with b_k = ∞, in O(k).
 
-    Counted without a branch: the thresholds are ordered.
+    Counted without a branch, because the thresholds are ordered.
     """
     rank = 1
     for r in range(thresholds.shape[0]):
@@ -62,7 +62,7 @@ def interval_of(values: FloatArray, cuts: FloatArray) -> IntArray:
         return np.searchsorted(cuts, values, "right").astype(np.int64)
     reached = np.zeros(len(values), np.int64)
     for cut in cuts:
-        # cut by cut for many values at once: which one it is cannot be foretold
+        # each cut for all values at once, because the interval of a value is unpredictable
         for i in range(len(values)):
             reached[i] += cut <= values[i]
     return reached

@@ -1,4 +1,4 @@
-"""The papers' experiments, and ours, by name: NumPy only, each a set of independent units."""
+"""The papers' experiments and our own, by name: NumPy only, each a set of independent units."""
 
 from spark_rank.experiments import (
     bounds,

@@ -20,7 +20,7 @@ def als_scores(split: Split, *, rank: int, ridge: float, rounds: int, seed: int)
     """Return the predictions after `rounds` rounds, O(ratings · rank² + (users + items) · rank³).
 
     Minimises ``Σ (r_ui − x_u·z_i)² + ridge (Σ n_u ‖x_u‖² + Σ n_i ‖z_i‖²)``. Where a user or an item
-    has no training rating, the user's mean, or the mean of all, stands for the prediction.
+    has no training rating, the prediction is the user's mean, or the mean of all ratings.
     """
     users = split.users()
     order = np.argsort(split.items, kind="stable")

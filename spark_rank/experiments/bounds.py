@@ -1,4 +1,4 @@
-"""Generalisation bounds against what happens, over the number of training ratings."""
+"""Compares generalisation bounds with measured gaps, by the number of training ratings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _TRIVIAL, _EMPIRICAL = "worst on the scale", "training and held-out cost"
 class Bounds:
     """Settings of `bounds`."""
 
-    users: int = setting(100, "reviewers, with twice the largest size in ratings", at_least=1)
+    users: int = setting(
+        100, "reviewers with at least twice the largest size of ratings", at_least=1
+    )
     sizes: list[int] = setting([10, 20, 40, 80, 160, 320], "training ratings")
     references: int = setting(300, "reference reviewers", at_least=1)
     reference_min: int = setting(60, "least ratings of a reference reviewer", at_least=1)
@@ -55,7 +57,7 @@ def units(study: Study) -> list[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Learn from the first ratings, more and more of them; the held-out half stays the same."""
+    """Learn from the first m ratings, for every size m; the held-out half stays the same."""
     ratings, settings, (user,) = study.data["ratings"], study.settings, unit
     reviewers = users_between(ratings, settings.reference_min, settings.reference_max)
     problem = draw_problem(study, ratings, user, reviewers, settings.references)
@@ -65,16 +67,16 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
         X, y = problem.X[:m], problem.y[:m]
         model = MPRank(settings.C, kernel="rbf", gamma=settings.gamma, solver="dual").fit(X, y)
         train, test = model.decision_function(X), model.decision_function(problem.test_items)
-        found = _msd_gap(settings, m, train, y, test, problem.test_ratings, scale)
+        gaps = _msd_gap(settings, m, train, y, test, problem.test_ratings, scale)
         alpha = np.asarray(model.dual_coef_)
         squared_norm = float(alpha @ Kernel("rbf", settings.gamma)(X, X) @ alpha)
         norm = float(np.sqrt(max(squared_norm, 0.0)))
-        found |= _rank_gap(settings, m, norm, train, y, test, problem.test_ratings)
+        gaps |= _rank_gap(settings, m, norm, train, y, test, problem.test_ratings)
         target = str(ratings.user_ids[user])
         results += [
             Result(method, metric, value, x=float(m), target=target,
                    detail="ratings are all equal" if value is None else None)
-            for (metric, method), value in found.items()
+            for (metric, method), value in gaps.items()
         ]  # fmt: skip
     return results
 
@@ -83,10 +85,10 @@ def _msd_gap(
     settings: Bounds, m: int, train: np.ndarray, y: np.ndarray, test: np.ndarray,
     test_ratings: np.ndarray, scale: float,
 ) -> dict[tuple[str, str], float | None]:  # fmt: skip
-    """Return how much larger the held-out MSD is, and how much larger it may be.
+    """Return how much larger the held-out MSD is, and how much larger it may be by the bounds.
 
-    κ² is 1. ‖w‖² ≤ C·R̂(0) ≤ C·scale² holds before any rating is seen, so that a score is at most
-    κ√C·scale away from the middle of the targets.
+    κ² is 1. ‖w‖² ≤ C·R̂(0) ≤ C·scale² holds for any ratings, so a score differs from the middle of
+    the targets by at most κ√C·scale.
     """
     on_training, on_test = (
         mean_squared_difference(train, y),
@@ -111,7 +113,7 @@ def _rank_gap(
     settings: Bounds, m: int, norm: float, train: np.ndarray, y: np.ndarray, test: np.ndarray,
     test_ratings: np.ndarray,
 ) -> dict[tuple[str, str], float | None]:  # fmt: skip
-    """Return the same of the misranking; half as many pairs as ratings are independent."""
+    """Return these gaps of the misranking; half as many pairs as ratings are independent."""
     loss, misranked = (
         margin_loss(train, y, settings.margin),
         pairwise_misranking(test, test_ratings),
@@ -126,7 +128,7 @@ def _rank_gap(
 
 
 def claims(settings: Bounds) -> list[Claim]:
-    """Return that the bounds hold, at the smallest and the largest size."""
+    """Return the claims that the bounds hold, at the smallest and the largest size."""
     ends = dict.fromkeys((min(settings.sizes), max(settings.sizes)))
     return [
         Claim(text, metric, _MEASURED, bound, x=float(m), source=source)
@@ -144,9 +146,9 @@ EXPERIMENT = Experiment(
     title="Generalisation bounds against measured gaps",
     source="Cortes, Mohri and Rastogi, section 3; Mohri, lecture on ranking",
     about=(
-        "MPRank with a fixed trade-off, learned from more and more ratings of a reviewer. How much "
-        "larger its cost is on held-out ratings, beside how much larger the bounds allow it to be, "
-        "with probability 95 %. κ is 1 for the Gaussian."
+        "MPRank with a fixed trade-off, learned from an increasing number of a reviewer's ratings. "
+        "Shown is how much larger its cost is on held-out ratings, and how much larger the bounds "
+        "allow it to be with probability 95 %. κ is 1 for the Gaussian."
     ),
     settings=Bounds,
     units=units,
@@ -172,13 +174,14 @@ EXPERIMENT = Experiment(
         Curve(_EMPIRICAL, "MSD", "training ratings", "MSD", log_x=True),
     ),
     deviations=(
-        "The sources give no figures: that the bounds hold, and fall as 1/√m, is what is tested.",
-        "The margin bound is for independent pairs: it is given half the number of ratings, and "
-        "the norm that the learned model has.",
+        "The sources give no figures. The experiment tests that the bounds hold, and shows that "
+        "they fall as 1/√m.",
+        "The margin bound is for independent pairs, so it uses half the number of ratings, and "
+        "the norm of the learned model.",
     ),
     explanations=(
-        "At these sizes the stability bound is far above what any prediction on the scale "
-        "guarantees: it falls as 1/√m from a constant of the order of C·M², and M, what a score "
-        "may be off, grows with √C.",
+        "At these sizes the stability bound is far above the worst error of any prediction on the "
+        "scale: it falls as 1/√m from a constant of the order of C·M², and M, the greatest error "
+        "of a score, grows with √C.",
     ),
 )

@@ -15,9 +15,9 @@ _SHOWN = 60
 
 
 def rounds_shown(n_rounds: int, shown: int = _SHOWN) -> NDArray[np.int64]:
-    """Return at most `shown` rounds from 1 to `n_rounds`, denser at the start, the last included.
+    """Return at most `shown` rounds from 1 to `n_rounds`, including the last, denser at the start.
 
-    They grow as squares, so that a plot over rounds and one over their logarithms look smooth.
+    They grow as squares, so that plots over rounds and over their logarithms look smooth.
     """
     if n_rounds <= shown:
         return np.arange(1, n_rounds + 1)
@@ -52,9 +52,9 @@ def learned_curve(
     repeat: int = 0,
     target: str | None = None,
 ) -> list[Result]:
-    """Go through the examples and return the curve; its end alone, undefined, if numbers overflow.
+    """Learn the examples and return the curve; if numbers overflow, only an undefined end.
 
-    So a step that is too large for some sequences is a row of these, and ends no experiment.
+    So a step that is too large for some sequences does not end the experiment.
     """
     try:
         learner.fit(X, ranks)

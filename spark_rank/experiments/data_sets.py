@@ -1,4 +1,4 @@
-"""The papers' data sets, and where they are below the data folder; none comes with this package."""
+"""The papers' data sets and their paths in the data folder; the package contains none of them."""
 
 from __future__ import annotations
 

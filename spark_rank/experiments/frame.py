@@ -1,8 +1,8 @@
-"""What an experiment is: its settings, its data, its units of work, and what was published.
+"""Describes an experiment: its settings, data, units of work and published figures.
 
 A unit is one trial (a repeat, a test user, a judge …): a small tuple of whole numbers, computed
-from the study alone. What a unit finds depends on nothing but the study and the unit, so units
-run anywhere and in any order.
+from the study. The results of a unit depend only on the study and the unit, so units run anywhere
+and in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Unit = tuple[int, ...]
 
 @dataclass(frozen=True)
 class RatingFile:
-    """A data set on disk: its name, and the paths, below the data folder, it may be found at."""
+    """A data set on disk: its name, and the paths in the data folder where it may be."""
 
     name: str
     paths: tuple[str, ...]
@@ -34,9 +34,9 @@ class RatingFile:
 
 @dataclass(frozen=True)
 class Need:
-    """Ratings that an experiment uses: the first of `choices` that is there.
+    """Ratings that an experiment needs: the first of `choices` that exists.
 
-    An experiment runs with those of its needs that are met, and is skipped if none is.
+    An experiment runs with the data sets that exist, and is skipped if none does.
     """
 
     name: str
@@ -44,15 +44,15 @@ class Need:
 
     @property
     def files(self) -> str:
-        """Say which files would do."""
+        """Return the files that can meet the need, as text."""
         return " or ".join(f"{file.paths[0]} ({file.name})" for file in self.choices)
 
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment with its settings, the run's seed, and the ratings by the needs' names.
+    """An experiment with its settings, the run's seed, and the ratings by the names of the needs.
 
-    `chosen` is what its pilot found out; empty before, or without one.
+    `chosen` are the parameters that the pilot has chosen; empty before, or without a pilot.
     """
 
     experiment: str
@@ -62,7 +62,7 @@ class Study:
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
     def generator(self, *keys: int | str) -> np.random.Generator:
-        """Return the generator of a draw: a function of seed, experiment and keys alone."""
+        """Return the generator of a draw, which depends only on seed, experiment and keys."""
         text = json.dumps([self.seed, self.experiment, *keys])
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
@@ -74,10 +74,10 @@ class Result:
 
     Attributes
     ----------
-    method, metric : who was measured, and how.
+    method, metric : the method that was measured, and the metric.
     value : None where it is undefined; `detail` then says why.
     part : the part of the experiment, such as a data set or a group of users.
-    x : where on a curve; None for a number of its own.
+    x : position on a curve; None for a single number.
     repeat, target : the repeat, and the test user by id, if any.
     """
 
@@ -93,9 +93,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper; `reach` is half its interval's width, None where none was printed.
+    """A published figure; `reach` is half the width of its interval, None without an interval.
 
-    `again` marks a figure of another method's that is shown beside this one too: it counts there.
+    `again` marks a figure of another method that is also shown here; it counts only there.
     """
 
     method: str
@@ -112,7 +112,7 @@ class Published:
 class Claim:
     """A statement on two methods: `lower` has less of `metric` than `higher`, on the same units.
 
-    `text` says it in the paper's words; `source` says whose claim it is.
+    `text` is the statement as the report shows it; `source` says who made it.
     """
 
     text: str
@@ -128,7 +128,7 @@ class Claim:
 class Curve:
     """A plot for the report: a metric over x, one line per method and one plot per part.
 
-    Of `methods` (none: all) those that there are; from `x_from` on.
+    It shows those of `methods` (empty: all) that have results, from `x_from` on.
     """
 
     metric: str
@@ -149,9 +149,9 @@ class Pilot:
 
     Attributes
     ----------
-    units, run_unit : as of the experiment itself.
-    choose : what to do, from the results in the order of the units; JSON can hold it. The study of
-        the experiment's own units has it as `chosen`, and the report shows it.
+    units, run_unit : as for the experiment itself.
+    choose : returns the chosen parameters, as JSON values, from the results in the order of the
+        units. The study of the experiment's units has them as `chosen`; the report shows them.
     """
 
     units: Callable[[Study], Sequence[Unit]]
@@ -166,22 +166,22 @@ class Experiment:
     Attributes
     ----------
     name : as in ``conf/paper/<name>.yaml``.
-    title, source, about : for the report: heading, where it was published, what is done.
+    title, source, about : for the report: heading, publication, description.
     settings : a frozen dataclass declared with `config.schema.setting`.
-    units : the independent units of a study.
-    run_unit : what one unit finds; module-level, NumPy only.
-    needs : the data sets, given the settings.
-    published : the papers' figures, given the settings.
-    claims : the papers' statements on who is better, given the settings.
+    units : returns the independent units of a study.
+    run_unit : returns the results of one unit; module-level, NumPy only.
+    needs : returns the data sets for the settings.
+    published : returns the papers' figures for the settings.
+    claims : returns the papers' statements on which method is better, for the settings.
     curves : plots of the report.
     deviations : how this differs from the publication, sentence by sentence.
     explanations : sentences on results that differ from the publication, and what was checked.
-    pilot : units that go before, to choose parameters.
-    timings : what to time, after the units, on the driver.
+    pilot : units that run first, to choose parameters.
+    timings : returns times that are measured on the driver, after the units.
     average : ``unit`` takes mean and interval over units; ``repeat`` over the means of repeats;
         ``target`` over the means of test users.
-    higher_is_better : the metrics of which more is better; of all others less is.
-    exact : the metrics whose published figure is to be met: neither more nor less is better.
+    higher_is_better : the metrics of which more is better; of all others less is better.
+    exact : the metrics that should equal the published figure: neither more nor less is better.
     """
 
     name: str

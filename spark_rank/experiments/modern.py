@@ -1,4 +1,4 @@
-"""Every learner, on two kinds of features, beside other recommenders: same users and halves."""
+"""Every learner, on two kinds of features, and other recommenders: on the same users and halves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TOP = 10
 _PREDICTION_METRICS = ("RMSE", "MAE")
 _ON_THE_SCALE = ("MSD", "M1D", *_PREDICTION_METRICS)
 _TOP_METRICS = ("NDCG@10", "precision@10", "recall@10", "MAP@10")
-_NO_SCALE = ("RankSVM", "RankBoost")  # their scores only put items in order
+_NO_SCALE = ("RankSVM", "RankBoost")  # their scores only order items
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ class Modern:
 
     users: int = setting(1000, "test users", at_least=1)
     held_out: int = setting(200, "users on whom settings are chosen", at_least=1)
-    least_ratings: int = setting(20, "of a user", at_least=4)
+    least_ratings: int = setting(20, "least ratings of a user", at_least=4)
     rank: int = setting(32, "factors", at_least=1, at_most=500)
     factor_rounds: int = setting(15, "rounds of estimating the factors", at_least=1)
     references: int = setting(300, "reference reviewers of a user", at_least=1)
-    reference_min: int = setting(50, "least training ratings of one", at_least=1)
+    reference_min: int = setting(50, "least training ratings of a reference reviewer", at_least=1)
     chunk: int = setting(50, "users of a unit", at_least=1)
     relevant_from: float = setting(4.0, "least rating of a relevant item")
 
 
 def sample(study: Study) -> Sample:
-    """Draw who is tested and on whom settings are chosen."""
+    """Draw the test users, and the users on whom settings are chosen."""
     settings: Modern = study.settings
     ratings = study.data["ratings"]
     eligible = users_between(ratings, settings.least_ratings, ratings.n_items)
@@ -76,16 +76,16 @@ def sample(study: Study) -> Sample:
 def _units(study: Study, users: IntArray) -> list[Unit]:
     """Return a unit per peer, and per kind of features and chunk of users."""
     chunk = study.settings.chunk
-    own = [
+    of_learners = [
         (1, kind, first, min(first + chunk, len(users)))
         for kind in range(len(_KINDS))
         for first in range(0, len(users), chunk)
     ]
-    return [*((0, peer, 0, 0) for peer in range(len(PEERS))), *own]
+    return [*((0, peer, 0, 0) for peer in range(len(PEERS))), *of_learners]
 
 
 def run_pilot(study: Study, unit: Unit) -> list[Result]:
-    """Try all settings on the held-out users; x is the setting's place in its grid."""
+    """Try all settings on the held-out users; x is the setting's position in its grid."""
     kind, place, first, last = unit
     users = sample(study).held_out
     if kind == 0:
@@ -106,12 +106,12 @@ def run_pilot(study: Study, unit: Unit) -> list[Result]:
 
 
 def _value(scores: FloatArray | None, task: Task, cost: str) -> float | None:
-    """Return the cost; a setting that fails for anybody is not to be chosen."""
+    """Return the cost; infinity if it failed, so that such a setting is not chosen."""
     return float("inf") if scores is None else measured(scores, task.test_y)[cost]
 
 
 def choose(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """Return by method the place of the setting with the least mean cost, and its name."""
+    """Return, by method, the position and the name of the setting with the least mean cost."""
     sums: dict[tuple[str, int], list[float]] = {}
     names: dict[tuple[str, int], str] = {}
     for result in results:
@@ -128,7 +128,7 @@ def choose(study: Study, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Measure a peer on all test users, or all learners on a chunk of them."""
+    """Measure a recommender on all test users, or all learners on a chunk of them."""
     kind, place, first, last = unit
     users = sample(study).repeats[0]
     results: list[Result] = []
@@ -163,7 +163,7 @@ def _results(
         values |= _prediction_errors(scores - y)
         values |= _top_values(scores, y, study.settings.relevant_from)
     if not on_scale:
-        values |= dict.fromkeys(_ON_THE_SCALE)  # scores that only put items in order
+        values |= dict.fromkeys(_ON_THE_SCALE)  # scores that only order items
     why = "it failed" if scores is None else "undefined"
     target = str(ratings.user_ids[user])
     return [
@@ -173,15 +173,15 @@ def _results(
 
 
 def _prediction_errors(errors: FloatArray) -> dict[str, float | None]:
-    found = float(np.sqrt((errors**2).mean())), float(np.abs(errors).mean())
-    return dict(zip(_PREDICTION_METRICS, found, strict=True))
+    values = float(np.sqrt((errors**2).mean())), float(np.abs(errors).mean())
+    return dict(zip(_PREDICTION_METRICS, values, strict=True))
 
 
 def _top_values(
     scores: FloatArray, ratings: FloatArray, relevant_from: float
 ) -> dict[str, float | None]:
-    rates = [of(scores, ratings, _TOP, relevant_from)
-             for of in (precision, recall, average_precision)]  # fmt: skip
+    rates = [metric(scores, ratings, _TOP, relevant_from)
+             for metric in (precision, recall, average_precision)]  # fmt: skip
     return dict(zip(_TOP_METRICS, [ndcg(scores, ratings, _TOP), *rates], strict=True))
 
 
@@ -222,10 +222,10 @@ def _task(study: Study, kind: str, user: int) -> Task:
     if kind == "reference":
         least = settings.reference_min
         return reference_task(study, split, user, settings.references, least)
-    found = factor_features(
+    factors = factor_features(
         study.data["ratings"], study.seed, settings.rank, settings.factor_rounds
     )
-    return found.task(split, user)
+    return factors.task(split, user)
 
 
 def claims(settings: Modern) -> list[Claim]:
@@ -241,7 +241,7 @@ def claims(settings: Modern) -> list[Claim]:
         if rival != _BEST and not (rival == "constant" and metric == "misranking")
         if metric == "misranking" or not rival.startswith(_NO_SCALE)
     ]
-    # of these more is better: the rival is said to have less
+    # here more is better, so the claim is that the rival has less
     more = [
         Claim(f"more than {rival}", metric, rival, _BEST, source="ours")
         for metric in _TOP_METRICS
@@ -256,10 +256,10 @@ EXPERIMENT = Experiment(
     title="Learners and features beside other recommenders",
     source="ours",
     about=(
-        "Half of every user's ratings are learned from. Recommenders for all users at once, and "
-        "one model per test user by every learner, with the ratings of reviewers as features, "
-        "or with item factors and what is expected of the user. Settings are chosen on other "
-        "users; the paired comparisons are those of MPRank on factors, user by user."
+        "All methods learn from half of every user's ratings: recommenders for all users at once, "
+        "and one model per test user by every learner. The features are the ratings of reviewers, "
+        "or item factors with the expected ratings of the user. Settings are chosen on other "
+        "users. The paired comparisons are those of MPRank on factors, user by user."
     ),
     settings=Modern,
     pilot=Pilot(lambda study: _units(study, sample(study).held_out), run_pilot, choose),
@@ -270,17 +270,17 @@ EXPERIMENT = Experiment(
     average="target",
     higher_is_better=frozenset(_TOP_METRICS),
     deviations=(
-        "The linear item model's one gain is fitted on held-out ratings, in its favour.",
-        "RMSE and MAE are each user's own, and then their mean over users.",
-        "NDCG, precision, recall and MAP are of the ten best of a user's held-out ratings, not of "
-        "all items.",
-        "ALS, item-kNN and SVD++ are compiled here; they are the objectives of MLlib's and "
-        "scikit-surprise's.",
-        "Grids are small, and some of the settings chosen are the first or the last of theirs.",
-        "Reviewers as features show their training ratings only, and there is no item offset.",
+        "The linear item model has one gain, which is fitted on held-out ratings, in its favour.",
+        "RMSE and MAE are computed per user, then averaged over users.",
+        "NDCG, precision, recall and MAP rank a user's held-out ratings, not all items, and take "
+        "the first ten.",
+        "ALS, item-kNN and SVD++ are compiled here, with the objectives of MLlib's ALS and of "
+        "scikit-surprise.",
+        "Grids are small, and some of the chosen settings are the first or the last of their grid.",
+        "With reviewers as features only training ratings are used, and there is no item offset.",
     ),
     explanations=(
-        "Learners of ranks predict one of few levels, most items the same one, and equal "
-        "predictions count as misranked; scores of RankSVM and RankBoost only put items in order.",
+        "Learners of ranks predict one of few levels, the same for most items, and equal "
+        "predictions count as misranked. Scores of RankSVM and RankBoost only order items.",
     ),
 )

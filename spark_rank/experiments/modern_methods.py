@@ -1,4 +1,4 @@
-"""Everything that is compared in `modern`, each a grid of settings that give scores."""
+"""The methods that `modern` compares, each with a grid of settings."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _ALS_ROUNDS, _SVDPP_RATE = 10, 0.007
 
 @dataclass(frozen=True)
 class Entry:
-    """A learner of a user's own model, and the settings to choose from.
+    """A learner of one model per user, and the settings to choose from.
 
-    `cost` is what they are chosen by; `of_ranks`: it learns ranks, and the offset is a feature.
+    `cost` is the metric to choose by. With `of_ranks` it learns ranks, and the offset is a feature.
     """
 
     learner: Any
@@ -87,13 +87,13 @@ LEARNERS: dict[str, dict[str, Entry]] = {
 
 
 def predicted(entry: Entry, setting: Setting, task: Task, levels: FloatArray) -> FloatArray | None:
-    """Learn from a user's first half and return the scores of the second; None where it fails.
+    """Learn from a user's first half and return the scores of the second; None if that fails.
 
-    Learners of ranks score by the levels of the ranks that they predict.
+    The scores of learners of ranks are the rating levels of the predicted ranks.
     """
     try:
         return _learned(entry, setting, task, levels)
-    except NumericFailureError:  # as a step that is too large for a user: the numbers overflow
+    except NumericFailureError:  # for example, a step size so large that numbers overflow
         return None
 
 
@@ -104,8 +104,8 @@ def _learned(entry: Entry, setting: Setting, task: Task, levels: FloatArray) -> 
     ranks = np.searchsorted(levels, task.y) + 1
     ranker = entry.learner(len(levels), **setting)
     ranker.fit(np.column_stack([task.X, task.offset]), ranks)
-    found = ranker.predict(np.column_stack([task.test_features, task.test_offset]))
-    return np.asarray(levels[np.asarray(found) - 1], dtype=np.float64)
+    predicted_ranks = ranker.predict(np.column_stack([task.test_features, task.test_offset]))
+    return np.asarray(levels[np.asarray(predicted_ranks) - 1], dtype=np.float64)
 
 
 def peer_scores(peer: str, split: Split, seed: int) -> Iterator[tuple[str, FloatArray]]:
@@ -122,7 +122,7 @@ def _item_offset(split: Split, seed: int) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _at_users_levels(split: Split, of_items: FloatArray) -> FloatArray:
-    """Return the items' values, and what a user's training ratings lie above them on average."""
+    """Return the items' values plus each user's mean difference of training ratings from them."""
     sizes = np.maximum(np.diff(split.ends), 1)
     above = split.ratings - of_items[split.items]
     levels = np.bincount(split.users(), weights=above, minlength=len(sizes)) / sizes

@@ -1,8 +1,8 @@
 """Parameters of the three learners of the MPRank paper, and their choice on held-out users.
 
-Every learner is chosen by its own cost, as in the paper: MPRank by the MSD, SVRank (n = 1) by the
-M1D, RankBoost's number of rounds by the misranking. MPRank is chosen by the M1D, too, to be told
-beside the others' M1D.
+The parameters of a learner are chosen by its own cost, as in the paper: of MPRank by the MSD, of
+SVRank (n = 1) by the M1D, of RankBoost (the number of rounds) by the misranking. Those of MPRank
+are also chosen by the M1D, for comparison with the M1D of the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_rank.learners import MPRank, RankBoost, SVRank
 
 BY_M1D = "MPRank by M1D"
 OWN_COST = {"MPRank": "MSD", BY_M1D: "M1D", "SVRank": "M1D", "RankBoost": "misranking"}
-# RankBoost's rounds that are shown beside those chosen: the paper's MSD is that of about so many
+# RankBoost is also shown after this many rounds, which give about the paper's MSD
 SHOWN_ROUNDS = 100
 AFTER_SHOWN_ROUNDS = f"RankBoost, {SHOWN_ROUNDS} rounds"
 Parameters = Mapping[str, Any]
@@ -36,7 +36,7 @@ class Candidates:
     rounds: Sequence[int]
 
     def of(self, method: str) -> list[Parameters]:
-        """Return the points of a method's grid, in the order in which `trial_scores` has them."""
+        """Return the points of a method's grid, in the order of `trial_scores`."""
         if method in ("MPRank", BY_M1D):
             return [{"gamma": g, "C": C} for g, C in product(self.gammas, self.Cs)]
         if method == "SVRank":
@@ -48,7 +48,7 @@ class Candidates:
 def trial_scores(problem: Problem, candidates: Candidates) -> Iterator[tuple[str, FloatArray]]:
     """Yield each method with its scores of the held-out items, candidate by candidate.
 
-    All C of MPRank share a factorisation, all numbers of rounds of RankBoost one run.
+    All C of MPRank share a factorisation, all numbers of rounds of RankBoost share a run.
     """
     for gamma in candidates.gammas:
         path = MPRank.path(problem.X, problem.y, candidates.Cs, kernel="rbf", gamma=gamma)
@@ -64,7 +64,7 @@ def trial_scores(problem: Problem, candidates: Candidates) -> Iterator[tuple[str
 
 
 def staged_scores(problem: Problem, rounds: Sequence[int]) -> list[FloatArray]:
-    """Return RankBoost's scores after each number of `rounds`, or after the last one there is."""
+    """Return RankBoost's scores after each number of `rounds`, or after the last round if fewer."""
     model = RankBoost(max(rounds)).fit(problem.X, problem.y)
     scores = [
         np.zeros(len(problem.test_ratings)),
@@ -74,7 +74,7 @@ def staged_scores(problem: Problem, rounds: Sequence[int]) -> list[FloatArray]:
 
 
 def trial_results(problem: Problem, candidates: Candidates, **where: Any) -> list[Result]:
-    """Return every candidate's own cost; x is its place in the method's grid."""
+    """Return every candidate's cost, by its method's metric; x is its position in the grid."""
     places = dict.fromkeys(OWN_COST, 0)
     results = []
     for method, scores in trial_scores(problem, candidates):
@@ -88,7 +88,7 @@ def trial_results(problem: Problem, candidates: Candidates, **where: Any) -> lis
 def choose(results: Sequence[Result], candidates: Candidates) -> dict[str, dict[str, Parameters]]:
     """Return by part and method the parameters with the least mean cost over the users.
 
-    Of equal ones the first. Users for whom the cost is undefined do not count.
+    If several are equal, the first is chosen. Users with an undefined cost do not count.
     """
     sums: dict[tuple[str, str, int], list[float]] = {}
     for result in results:
@@ -97,8 +97,8 @@ def choose(results: Sequence[Result], candidates: Candidates) -> dict[str, dict[
     means = {key: float(np.mean(sorted(values))) for key, values in sums.items()}
     chosen: dict[str, dict[str, Parameters]] = {}
     for part, method in dict.fromkeys((part, method) for part, method, _ in means):
-        own = {place: mean for (p, m, place), mean in means.items() if (p, m) == (part, method)}
-        best = min(sorted(own), key=lambda place: own[place])
+        costs = {place: mean for (p, m, place), mean in means.items() if (p, m) == (part, method)}
+        best = min(sorted(costs), key=lambda place: costs[place])
         chosen.setdefault(part, {})[method] = candidates.of(method)[best]
     return chosen
 
@@ -108,25 +108,25 @@ def published_figures(
 ) -> list[Published]:
     """Return a line of the paper's tables: MPRank, SVRank and RankBoost.
 
-    The paper does not say how many rounds RankBoost's figure is of: both rows have it beside them.
+    The paper does not give the number of rounds of RankBoost, so both rows show its figure.
     """
-    found = [
+    printed = [
         Published(method, metric, *figure, part=part, source=source)
         for method, figure in zip(("MPRank", "SVRank", "RankBoost"), figures, strict=True)
         if figure is not None
     ]
     after_shown = [
         replace(figure, method=AFTER_SHOWN_ROUNDS, again=True)
-        for figure in found
+        for figure in printed
         if figure.method == "RankBoost"
     ]
-    return found + after_shown
+    return printed + after_shown
 
 
 def chosen_scores(problem: Problem, chosen: Mapping[str, Parameters]) -> dict[str, FloatArray]:
-    """Return the held-out items' scores of every method with its chosen parameters.
+    """Return the scores of the held-out items by every method with its chosen parameters.
 
-    RankBoost is shown after `SHOWN_ROUNDS` rounds too.
+    RankBoost's scores after `SHOWN_ROUNDS` rounds are included too.
     """
     scores: dict[str, FloatArray] = {}
     learners: dict[str, type[MPRank | SVRank]] = {

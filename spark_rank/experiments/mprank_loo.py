@@ -1,4 +1,4 @@
-"""MPRank, section 2.6: leave-pair-out without refitting, with it, and the error on other items."""
+"""MPRank, section 2.6: leave-pair-out errors without and with refitting, and held-out errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MPRankLoo:
     reference_max: int = setting(80, "most ratings of a reference reviewer", at_least=1)
     Cs: list[float] = setting([1, 3, 10, 30, 100, 300, 1000, 3000], "trade-offs")
     gamma: float = setting(0.01, "width of the Gaussian", above=0.0)
-    refit_most: int = setting(40, "refit for reviewers with up to so many training ratings")
+    refit_most: int = setting(40, "refit for reviewers with up to this many training ratings")
     timed: list[int] = setting([20, 40, 80], "training sizes that are timed")
 
 
@@ -61,7 +61,7 @@ def units(study: Study) -> list[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Measure every C in each way."""
+    """Compute every error for every C."""
     ratings, settings, (user,) = study.data["ratings"], study.settings, unit
     reviewers = users_between(ratings, settings.reference_min, settings.reference_max)
     problem = draw_problem(study, ratings, user, reviewers, settings.references)
@@ -71,16 +71,16 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     gram = Kernel("rbf", settings.gamma)(problem.X, problem.X)
     m = len(problem.y)
     printed = [approximate_leave_pair_out(gram, problem.y, m / (2.0 * C)) for C in settings.Cs]
-    found = {_EXACT: list(path.leave_pair_out), _PRINTED: printed, "held-out ratings": tested}
+    errors = {_EXACT: list(path.leave_pair_out), _PRINTED: printed, "held-out ratings": tested}
     if m <= settings.refit_most:
-        found[_REFIT] = [refitted(problem, C, settings.gamma) for C in settings.Cs]
+        errors[_REFIT] = [refitted(problem, C, settings.gamma) for C in settings.Cs]
     results = [
         Result(method, _ERROR, float(value), x=float(C), target=target)
-        for method, values in found.items()
+        for method, values in errors.items()
         for C, value in zip(settings.Cs, values, strict=True)
     ]
-    for method in (_EXACT, _PRINTED) if _REFIT in found else ():
-        off = np.median(np.abs(np.array(found[method]) / np.array(found[_REFIT]) - 1.0))
+    for method in (_EXACT, _PRINTED) if _REFIT in errors else ():
+        off = np.median(np.abs(np.array(errors[method]) / np.array(errors[_REFIT]) - 1.0))
         results.append(Result(method, _GAP, float(off), target=target))
     chosen = {
         _BY_LPO: path.leave_pair_out,
@@ -88,8 +88,8 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
         _BY_TEST: np.array(tested),
     }
     return results + [
-        Result(method, _CHOICE, tested[int(np.argmin(errors))], target=target)
-        for method, errors in chosen.items()
+        Result(method, _CHOICE, tested[int(np.argmin(values))], target=target)
+        for method, values in chosen.items()
     ]
 
 
@@ -108,25 +108,25 @@ def refitted(problem: Problem, C: float, gamma: float) -> float:
 
 
 def timings(study: Study) -> list[Timing]:
-    """Time the grid of C on generated features: in one go, and by refitting."""
+    """Time the grid of C on generated features: from one decomposition, and by refitting."""
     settings: MPRankLoo = study.settings
-    found = []
+    timed = []
     for m in settings.timed:
         rng = study.generator("timed", m)
         X, y = rng.standard_normal((m, 300)), rng.integers(1, 6, m).astype(float)
         problem = Problem(X, y, X, y)
-        ways: dict[str, Callable[[], object]] = {
+        calls: dict[str, Callable[[], object]] = {
             _EXACT: partial(MPRank.path, X, y, settings.Cs, kernel="rbf", gamma=0.01),
             _REFIT: partial(refitted, problem, settings.Cs[0], 0.01),
         }
-        times = {_EXACT: 1.0, _REFIT: float(len(settings.Cs))}  # one C is refitted, all are done
-        for method, call in ways.items():
+        times = {_EXACT: 1.0, _REFIT: float(len(settings.Cs))}  # refitting is timed for one C only
+        for method, call in calls.items():
             call()
             start = time.perf_counter()
             call()
             seconds = times[method] * (time.perf_counter() - start)
-            found.append(Timing(f"{len(settings.Cs)} values of C", method, float(m), seconds))
-    return found
+            timed.append(Timing(f"{len(settings.Cs)} values of C", method, float(m), seconds))
+    return timed
 
 
 def _msd(model: MPRank, problem: Problem) -> float:
@@ -145,10 +145,10 @@ EXPERIMENT = Experiment(
     title="Leave-pair-out of MPRank",
     source=_SOURCE,
     about=(
-        "The error of pairs that are both left out of training, for every trade-off C, against "
-        "learning again for every pair (reviewers with few ratings only), against the "
-        "approximation of the paper's Proposition 2, and against the MSD on the other half of the "
-        "ratings. Below: the held-out MSD that choosing C in either way ends with."
+        "The error on pairs that are left out of training, for every trade-off C, compared with "
+        "learning again for every pair (only for reviewers with few ratings), with the "
+        "approximation of the paper's Proposition 2, and with the MSD on the other half of the "
+        "ratings. Below: the held-out MSD with the C that each of these errors chooses."
     ),
     settings=MPRankLoo,
     units=units,
@@ -175,16 +175,16 @@ EXPERIMENT = Experiment(
         ),
     ),
     explanations=(
-        "For a large C the approximation breaks down, and its curve leaves the picture: what it "
-        "neglects is divided by a determinant that comes near 0. With the mean of the refitted "
-        "scores itself, Proposition 2 is exact; a test shows it.",
+        "For a large C the approximation fails and its curve leaves the plot: the neglected term "
+        "is divided by a determinant near 0. With the mean of the refitted scores Proposition 2 is "
+        "exact, as a test shows.",
     ),
     deviations=(
-        "The paper gives formulas and no figures. The exact form is ours; in the statement of "
-        "Proposition 2 a sign is lost in print, so the difference of the two equations of its "
-        "proof is taken.",
-        "Refitting is timed for one C and counted for all.",
-        "As in the paper the ridge, m/(2C), stays what it is when two ratings are left out.",
+        "The paper gives formulas and no figures. The exact form is ours. The statement of "
+        "Proposition 2 lacks a sign in print, so this uses the difference of the two equations in "
+        "its proof.",
+        "Refitting is timed for one C and multiplied by the number of values.",
+        "As in the paper, the ridge m/(2C) does not change when two ratings are left out.",
     ),
     timings=timings,
 )

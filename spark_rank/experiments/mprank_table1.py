@@ -66,14 +66,14 @@ class MPRankTable1:
     """Settings of `mprank_table1`."""
 
     repeats: int = setting(10, "sets of test reviewers", at_least=1, at_most=1000)
-    test_reviewers: int = setting(300, "of a repeat", at_least=1, at_most=100_000)
+    test_reviewers: int = setting(300, "test reviewers of a repeat", at_least=1, at_most=100_000)
     test_min: int = setting(50, "least ratings of a test reviewer", at_least=4)
     test_max: int = setting(300, "most ratings of a test reviewer", at_least=4)
     references: int = setting(300, "reference reviewers of a test reviewer", at_least=1)
     group_limits: list[int] = setting(
-        [20, 40, 60, 80], "where groups of reference reviewers begin and end, by their ratings"
+        [20, 40, 60, 80], "limits of the groups of reference reviewers, as numbers of ratings"
     )
-    held_out: int = setting(300, "reviewers that parameters are chosen on", at_least=1)
+    held_out: int = setting(300, "reviewers to choose parameters on", at_least=1)
     Cs: list[float] = setting(
         [3, 10, 30, 100, 300, 1000, 3000, 10_000], "trade-offs to choose from"
     )
@@ -88,7 +88,7 @@ class MPRankTable1:
         [0.000003, 0.00001, 0.00003, 0.0001], "widths of the Gaussian to choose from, Jester"
     )
     jester_scale: float = setting(
-        5.0, "Jester: epsilons are so many times those of MovieLens", above=0.0
+        5.0, "Jester: factor of the epsilons, compared with MovieLens", above=0.0
     )
 
 
@@ -99,7 +99,7 @@ def groups(settings: MPRankTable1) -> list[tuple[int, int]]:
 
 
 def sample(study: Study, name: str) -> Sample:
-    """Draw who is tested and who is held out."""
+    """Draw the test reviewers and the held-out reviewers."""
     settings: MPRankTable1 = study.settings
     eligible = users_between(study.data[name], settings.test_min, settings.test_max)
     return draw_reviewers(
@@ -150,7 +150,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def candidates(settings: MPRankTable1, part: str) -> Candidates:
-    """Return what parameters are chosen from in a part."""
+    """Return the parameters to choose from in a part."""
     jester = part.startswith("Jester")
     scale = settings.jester_scale if jester else 1.0
     gammas = settings.jester_gammas if jester else settings.movielens_gammas
@@ -164,8 +164,8 @@ def choose_parameters(study: Study, results: Sequence[Result]) -> dict[str, obje
     for result in results:
         parts.setdefault(result.part, []).append(result)
     chosen: dict[str, object] = {}
-    for part, own in parts.items():
-        chosen |= choose(own, candidates(study.settings, part))
+    for part, of_part in parts.items():
+        chosen |= choose(of_part, candidates(study.settings, part))
     return chosen
 
 
@@ -180,9 +180,9 @@ def published(settings: MPRankTable1) -> list[Published]:
 
 
 def claims(settings: MPRankTable1) -> list[Claim]:
-    """Return what the paper says of the learners."""
+    """Return the paper's statements on the learners, and ours."""
     parts = [f"{name} {low}-{high}" for name in _DATA for low, high in groups(settings)]
-    # the second table lacks two groups: there the statement is nobody's but ours
+    # the second table lacks two groups: for these the statement is ours
     in_second = {part for part, metric, *_ in _FIGURES if metric == "misranking"}
     return [
         Claim(text, metric, lower, higher, part=part, source=source)
@@ -220,10 +220,10 @@ EXPERIMENT = Experiment(
     title="MPRank, SVRank and RankBoost on MovieLens and Jester",
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
-        "Half of a test reviewer's ratings are learned from, the other half is predicted. Items "
-        "are described by the ratings of reference reviewers, drawn for every test reviewer from a "
-        "group of reviewers with about as many ratings. A repeat is the mean over its test "
-        "reviewers; shown are mean and standard deviation over the repeats."
+        "Learners learn from half of a test reviewer's ratings and predict the other half. The "
+        "features of items are the ratings of reference reviewers, drawn for every test reviewer "
+        "from a group of reviewers with similar numbers of ratings. A repeat is the mean over its "
+        "test reviewers; shown are mean and standard deviation over the repeats."
     ),
     settings=MPRankTable1,
     pilot=Pilot(pilot_units, run_pilot, choose_parameters),
@@ -237,31 +237,34 @@ EXPERIMENT = Experiment(
     claims=claims,
     average="repeat",
     deviations=(
-        "MovieLens-1M as published today. Of Jester part 1 only, whose users rated 36 jokes or "
-        "more, so that the group 20-40 has reviewers with 36 to 40: its ratings vary less.",
-        "No test reviewer is in two repeats, and none is among those whom parameters are chosen "
-        "on. The parameters are chosen for each group of reference reviewers.",
-        "What the paper prints after ± are standard deviations over its repeats; intervals here "
-        "are of the mean.",
+        "MovieLens-1M is the version published today. Of Jester only part 1 is used, whose users "
+        "rated 36 jokes or more, so the group 20-40 has reviewers with 36 to 40 ratings, which "
+        "vary less.",
+        "No test reviewer is in two repeats or among the reviewers on whom parameters are chosen. "
+        "Parameters are chosen for each group of reference reviewers.",
+        "The numbers after ± in the paper are standard deviations over its repeats; intervals here "
+        "are intervals of the mean.",
     ),
     explanations=(
-        "RankBoost's MSD and M1D are those of its number of rounds, for its scores grow with every "
-        "round. Misranking on held-out reviewers falls up to the largest numbers of rounds tried, "
-        "which are chosen. After 100 rounds MSD and M1D are near the published ones on MovieLens. "
-        "The published figures stand beside both rows, and count once, for the chosen rounds.",
+        "RankBoost's MSD and M1D depend on its number of rounds, because its scores grow with "
+        "every round. Misranking on held-out reviewers falls up to the largest number of rounds "
+        "tried, which is chosen. After 100 rounds MSD and M1D are near the published ones on "
+        "MovieLens. The published figures are shown in both rows, and count only for the chosen "
+        "rounds.",
         "RankBoost misranks more than published in the group 40-60. Its rankers are thresholds on "
-        "single reviewers: items that none of the 300 tells apart tie, and by the paper's (69) a "
-        "tied pair is misranked. The tied pairs are in the table: where they are many, they decide "
-        "the figure, and RankBoost would come out far below the published one if ties were broken "
-        "at random, which the rounding errors of another implementation may do.",
+        "single reviewers: items that none of the 300 distinguishes tie, and by the paper's (69) a "
+        "tied pair is misranked. The table shows the tied pairs: where there are many, they decide "
+        "the figure. If ties were broken at random, as the rounding errors of another "
+        "implementation may do, RankBoost would be far below the published figure.",
         "SVRank's published MSD and M1D on MovieLens are above those of a constant, which is in "
-        "the table. Here it is chosen, by the M1D, among settings that come as near to a constant "
-        "as is best, and so is never much worse.",
+        "the table. Here its settings are chosen by the M1D, and some of them give almost a "
+        "constant, so it is never much worse than a constant.",
         "MPRank's M1D on MovieLens-1M, 1.06, is above a constant's on the same reviewers, 1.046 ± "
-        "0.013, and the published 1.04 of two groups is below that: to be at or below the "
-        "published M1D in all groups was expected, and is not met. The parameters are chosen by "
-        "the MSD alone, as in the paper; 'MPRank by M1D' chooses among the same by the M1D. "
-        "MPRank's and SVRank's M1D are comparable, says the paper; its table has the former lower.",
-        "On Jester, all figures go with the spread of the ratings: compare with the constant's.",
+        "0.013, and the published 1.04 of two groups is below that. An M1D at or below the "
+        "published one in all groups was expected and is not reached. The parameters are chosen by "
+        "the MSD alone, as in the paper; 'MPRank by M1D' chooses among the same by the M1D. The "
+        "paper calls the M1D of MPRank and SVRank comparable; in its table MPRank's is lower.",
+        "On Jester, all figures depend on the spread of the ratings: compare them with the "
+        "constant's.",
     ),
 )

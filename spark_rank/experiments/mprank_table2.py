@@ -59,9 +59,11 @@ class MPRankTable2:
     """Settings of `mprank_table2`."""
 
     repeats: int = setting(10, "Netflix: sets of test reviewers", at_least=1, at_most=1000)
-    test_reviewers: int = setting(300, "Netflix: of a repeat", at_least=1, at_most=100_000)
+    test_reviewers: int = setting(
+        300, "Netflix: test reviewers of a repeat", at_least=1, at_most=100_000
+    )
     references: int = setting(300, "Netflix: reference reviewers", at_least=1)
-    held_out: int = setting(100, "Netflix: reviewers parameters are chosen on", at_least=1)
+    held_out: int = setting(100, "Netflix: reviewers to choose parameters on", at_least=1)
     netflix_users: list[int] = setting([150, 500, 1500], "least ratings of a user, by density")
     netflix_items: list[int] = setting([360, 1200, 1800], "least ratings of a film, by density")
     book_users: int = setting(200, "least ratings of a reader", at_least=1)
@@ -82,28 +84,28 @@ def subset(study: Study, part: int) -> RestrictedSet:
 
 
 def parts(study: Study) -> list[int]:
-    """Return the parts whose data is there."""
+    """Return the parts whose data exists."""
     netflix = range(len(_DENSITIES)) if "Netflix" in study.data else ()
     return [*netflix, *((len(_DENSITIES),) if _BOOKS in study.data else ())]
 
 
 def units(study: Study) -> list[Unit]:
-    """Return a unit per part, test reviewer and repeat; every reader of books is one in turn."""
-    found: list[Unit] = []
+    """Return a unit per part, test reviewer and repeat; for books a unit per reader."""
+    all_units: list[Unit] = []
     for part in parts(study):
         if _name(part) == _BOOKS:
-            found += [(part, int(user), user) for user in _testable(subset(study, part))]
+            all_units += [(part, int(user), user) for user in _testable(subset(study, part))]
         else:
-            found += [
+            all_units += [
                 (part, int(user), repeat)
                 for repeat, users in enumerate(_sample(study, part).repeats)
                 for user in users
             ]
-    return found
+    return all_units
 
 
 def pilot_units(study: Study) -> list[Unit]:
-    """Return a unit per part and held-out reviewer; of books, per reader."""
+    """Return a unit per part and held-out reviewer; for books a unit per reader."""
     return [
         (part, int(user))
         for part in parts(study)
@@ -116,7 +118,7 @@ def pilot_units(study: Study) -> list[Unit]:
 
 
 def run_pilot(study: Study, unit: Unit) -> list[Result]:
-    """Try all parameters; on a reader of books, within the half that is learned from."""
+    """Try all parameters; for a reader of books, within the training half."""
     part, user = unit
     problem = _problem(study, part, user)
     if _name(part) == _BOOKS:
@@ -140,7 +142,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def candidates(settings: MPRankTable2) -> Candidates:
-    """Return what parameters are chosen from."""
+    """Return the parameters to choose from."""
     return Candidates(settings.Cs, settings.gammas, settings.epsilons, settings.rounds)
 
 
@@ -155,7 +157,7 @@ def published(settings: MPRankTable2) -> list[Published]:
 
 
 def claims(settings: MPRankTable2) -> list[Claim]:
-    """Return what the paper says of the learners."""
+    """Return the paper's statements on the learners."""
     return [
         Claim(f"{lower} has less MSD than {higher}", "MSD", lower, higher, part=p, source=_SOURCE)
         for p in (*_DENSITIES, _BOOKS)
@@ -169,7 +171,7 @@ def _name(part: int) -> str:
 
 
 def _testable(ratings: RestrictedSet) -> Sequence[int]:
-    """Return the users with something to learn from and a pair to predict."""
+    """Return the users with enough ratings to learn from and to predict a pair."""
     return [int(user) for user in np.flatnonzero(ratings.n_ratings >= 4)]
 
 
@@ -193,8 +195,8 @@ EXPERIMENT = Experiment(
     title="MPRank, SVRank and RankBoost on Netflix and Book-Crossing",
     source="Cortes, Mohri and Rastogi, tables 1 and 2",
     about=(
-        "Netflix: users and films with enough ratings, in three densities; half of a test "
-        "reviewer's ratings are learned from, with the ratings of reference reviewers as "
+        "Netflix: users and films with enough ratings, in three densities. MPRank and its rivals "
+        "learn from half of a test reviewer's ratings, with the ratings of reference reviewers as "
         "features. Books: every reader in turn is the test reviewer, all others are references."
     ),
     settings=MPRankTable2,
@@ -211,10 +213,10 @@ EXPERIMENT = Experiment(
     claims=claims,
     average="repeat",
     deviations=(
-        "Test reviewers of a density are drawn from its own users, not from a mixture of all.",
-        "Users of Netflix have at least 150, 500 or 1,500 ratings, where the paper says more than.",
-        "The paper does not say what parameters for the books were chosen on: here it is the half "
-        "of each reader's ratings that is learned from, halved once more.",
+        "Test reviewers of a density are drawn from its own users, not from all densities.",
+        "Users of Netflix have at least 150, 500 or 1,500 ratings; the paper says more than that.",
+        "The paper does not say on which ratings the parameters for books were chosen. Here each "
+        "reader's training half is split into halves once more.",
         "Books: the published deviations are over readers, and so are ours.",
     ),
 )

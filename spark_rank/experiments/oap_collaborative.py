@@ -1,4 +1,4 @@
-"""OAP, figure 3 and table 2: one rating of every item, from all the other ratings of that item."""
+"""OAP, figure 3 and table 2: predicts one rating of every item from the item's other ratings."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class OAPRatings(OAPJudgments):
 
 
 class Examples(NamedTuple):
-    """Items in random order: ranks by raters, 0 where there is none or it was put aside."""
+    """Items in random order: ranks by rater, 0 where missing or drawn as the target."""
 
-    given: IntArray
+    ranks: IntArray
     targets: IntArray
 
 
 def judgment_units(study: Study) -> Sequence[Unit]:
-    """Return a unit per trial and data set that is there."""
+    """Return a unit per trial and existing data set."""
     return [
         (place, trial)
         for place, name in enumerate(_JUDGES)
@@ -72,7 +72,7 @@ def run_judgments(study: Study, unit: Unit) -> list[Result]:
     ranks = rank_matrix(data, np.arange(data.n_users))
     judged_by_all = ranks[(ranks > 0).all(axis=1)]
     examples = draw_targets(judged_by_all, study.generator(name, trial))
-    others = _close_gaps(examples.given).astype(np.float64)
+    others = _close_gaps(examples.ranks).astype(np.float64)
     n_ranks = len(data.levels)
     forms = {CENTRED: others - (1.0 + n_ranks) / 2.0, AS_GIVEN: others}
     return [
@@ -93,47 +93,47 @@ def run_ratings(study: Study, unit: Unit) -> list[Result]:
     viewers = np.flatnonzero(data.n_ratings > study.settings.over)
     examples = draw_targets(rank_matrix(data, viewers), study.generator("targets", trial))
     n_ranks = len(data.levels)
-    centred = np.where(examples.given > 0, examples.given - (1.0 + n_ranks) / 2.0, 0.0)
+    centred = np.where(examples.ranks > 0, examples.ranks - (1.0 + n_ranks) / 2.0, 0.0)
     return _run(study, to_unit_length(centred), examples.targets, n_ranks, "all", unit)
 
 
 def rank_matrix(data: RatingSet, raters: IntArray) -> IntArray:
-    """Return items × raters: the rank, 0 where there is none; items of one rater are left out."""
+    """Return items × raters: the rank, 0 if missing; items with a single rater are left out."""
     missing = np.full(len(raters), np.nan)
     ratings = data.columns_of(raters, np.arange(data.n_items), missing)
-    given = ~np.isnan(ratings)
-    ranks = np.where(given, 1 + np.searchsorted(data.levels, np.nan_to_num(ratings)), 0)
-    return np.asarray(ranks[given.sum(axis=1) > 1], dtype=np.int64)
+    is_rated = ~np.isnan(ratings)
+    ranks = np.where(is_rated, 1 + np.searchsorted(data.levels, np.nan_to_num(ratings)), 0)
+    return np.asarray(ranks[is_rated.sum(axis=1) > 1], dtype=np.int64)
 
 
 def draw_targets(ranks: IntArray, rng: np.random.Generator) -> Examples:
-    """Shuffle the items and put one rank of each aside, any with the same probability."""
+    """Shuffle the items and draw one rank of each as its target, with equal probabilities."""
     shuffled = ranks[rng.permutation(len(ranks))]
     drawn = rng.random(len(shuffled))
-    given = shuffled > 0
-    wanted = np.floor(drawn * given.sum(axis=1)).astype(np.int64)
-    # the rater before whom so many others of the item stand
-    columns = ((np.cumsum(given, axis=1) - 1 == wanted[:, None]) & given).argmax(axis=1)
+    is_rated = shuffled > 0
+    positions = np.floor(drawn * is_rated.sum(axis=1)).astype(np.int64)
+    # the column of the item's rater at this position
+    is_drawn = (np.cumsum(is_rated, axis=1) - 1 == positions[:, None]) & is_rated
+    columns = is_drawn.argmax(axis=1)
     rows = np.arange(len(shuffled))
     targets = shuffled[rows, columns].copy()
     shuffled[rows, columns] = 0
     return Examples(shuffled, targets)
 
 
-def _close_gaps(given: IntArray) -> IntArray:
-    """Return the ranks without the one that was put aside, in the raters' order."""
-    kept = given > 0
-    return given[kept].reshape(len(given), -1)
+def _close_gaps(ranks: IntArray) -> IntArray:
+    """Return the ranks without the target's column of each row, in the raters' order."""
+    return ranks[ranks > 0].reshape(len(ranks), -1)
 
 
 def _run(
     study: Study, features: FloatArray, ranks: IntArray, n_ranks: int, part: str, unit: Unit
 ) -> list[Result]:
     n_train = int(study.settings.train_share * len(ranks))
-    first, rest = slice(None, n_train), slice(n_train, None)
-    # without a constant Widrow-Hoff has no threshold of its own
+    train, test = slice(None, n_train), slice(n_train, None)
+    # without a constant feature Widrow-Hoff has no threshold of its own
     problem = Problem(
-        n_ranks, features[first], ranks[first], features[rest], ranks[rest], with_constant=True
+        n_ranks, features[train], ranks[train], features[test], ranks[test], with_constant=True
     )
     place = Place(part, unit[1], study.seed, unit[1])
     return run_perceptrons(problem, study.settings, _SHOWN, place)
@@ -141,7 +141,7 @@ def _run(
 
 def _claims_of_judgments(settings: OAPJudgments) -> list[Claim]:
     parts = [f"{name}, {form}" for name in _JUDGES for form in (CENTRED, AS_GIVEN)]
-    # on OHSUMED, says the paper, OAP-BPM was only close to the better Widrow-Hoff
+    # by the paper, OAP-BPM only came close to Widrow-Hoff on OHSUMED
     return [
         claim
         for part in parts
@@ -153,15 +153,15 @@ def _claims_of_judgments(settings: OAPJudgments) -> list[Claim]:
 
 def _curve(what: str) -> Curve:
     title = "Average rank loss so far"
-    # before some twenty trials differ more than methods
+    # before about round 20, trials differ more than methods
     return Curve(ONLINE_LOSS, title, what, "rank loss", log_x=True, x_from=20.0)
 
 
 _SHARED_DEVIATIONS = (
-    "The set-up's details and table 2 are not in the copy of the paper at hand: the share of test "
-    "items and the probability that a member sees an example, 0.3, are ours, and the statement "
+    "The available copy of the paper lacks the details of the set-up and table 2. The share of "
+    "test items and the probability that a member sees an example, 0.3, are ours; the statement "
     "that OAP-BPM has the lowest loss is tested.",
-    "Widrow-Hoff gets a constant feature, without which it has no threshold; PRank averaged is "
+    "Widrow-Hoff gets a constant feature, without which it has no threshold. PRank averaged is "
     "ours.",
 )
 
@@ -170,8 +170,8 @@ JUDGMENTS = Experiment(
     title="OAP on relevance judgments",
     source=_SOURCE,
     about=(
-        "Documents judged by several people for a query: the judgment of one of them, drawn anew "
-        "for every document, is the target, those of the others are the features."
+        "Documents that several people judged for a query. The judgment of one person, drawn for "
+        "every document, is the target; the judgments of the others are the features."
     ),
     settings=OAPJudgments,
     units=judgment_units,
@@ -184,13 +184,13 @@ JUDGMENTS = Experiment(
     curves=(_curve("document"),),
     deviations=(
         *_SHARED_DEVIATIONS,
-        "Whether features were centred is not known: both are shown, with the middle rank "
-        "subtracted and with ranks as they were given.",
+        "Whether features were centred is unknown. Both variants are shown: with the middle rank "
+        "subtracted, and with the ranks as given.",
     ),
     explanations=(
-        "OAP-BPM has the lowest loss of the paper's methods, as published, and lower with centred "
-        "features. The average of the rules of one PRank does as well with features as given, and "
-        "better with centred ones.",
+        "OAP-BPM has the lowest loss of the paper's methods, as published, and a lower one with "
+        "centred features. The average of the rules of one PRank is as good with features as "
+        "given, and better with centred features.",
     ),
 )
 
@@ -199,8 +199,8 @@ RATINGS = Experiment(
     title="OAP on ratings",
     source=_SOURCE,
     about=(
-        "Of the ratings of a film one is the target, drawn anew for every film, and the ratings of "
-        "all the other viewers are the features."
+        "One rating of every film, drawn at random, is the target; the ratings of all other "
+        "viewers are the features."
     ),
     settings=OAPRatings,
     units=rating_units,
@@ -210,12 +210,12 @@ RATINGS = Experiment(
     curves=(_curve("film"),),
     deviations=(
         *_SHARED_DEVIATIONS,
-        "EachMovie is no longer distributed; without its file MovieLens-1M is taken, with five "
-        "levels in place of six. Feature vectors are brought to length 1.",
+        "EachMovie is no longer distributed; without its file the experiment uses MovieLens-1M, "
+        "with five levels instead of six. Feature vectors are scaled to length 1.",
     ),
     explanations=(
         "On MovieLens-1M OAP-BPM is far below PRank, as published, but above bagging and above "
-        "Widrow-Hoff with small steps. Widrow-Hoff owes that to its constant feature; whether the "
-        "paper's had one is not known.",
+        "Widrow-Hoff with small steps. The constant feature of Widrow-Hoff explains this; whether "
+        "the paper used one is unknown.",
     ),
 )

@@ -28,7 +28,7 @@ _SOURCE = "Harrington 2003, section 4.1"
 _ALL = "all"
 _BEST_REGRESSION = "WH 0.1"
 _VOTED_UNTIL, _BPM_FROM = 1000, 5000  # examples
-_SHOWN_FROM = 100.0  # before, trials differ more than methods
+_SHOWN_FROM = 100.0  # before this round, trials differ more than methods
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def units(study: Study) -> Sequence[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Draw training sequence and test set, and try every learner on them."""
+    """Draw a training sequence and a test set, and measure every learner on them."""
     settings, (trial,) = study.settings, unit
     train = draw_product_ranks(study.generator("train", trial), settings.rounds, settings.noise)
     test = draw_product_ranks(study.generator("test", trial), settings.test_size, settings.noise)
@@ -57,7 +57,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
         train.ranks,
         polynomial_features(test.points),
         test.ranks,
-        with_constant=False,  # the features of the kernel hold one
+        with_constant=False,  # the features of the kernel include a constant
     )
     place = Place(_ALL, trial, study.seed, trial)
     floor = float(np.abs(test.noiseless - test.ranks).mean())
@@ -68,7 +68,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def published(settings: OAPSynthetic) -> list[Published]:
-    """Return the figures of the text; those of table 1 are not in the copy at hand."""
+    """Return the figures of the text; the available copy lacks those of table 1."""
     figures = [("PRank", 0.37, 0.07), ("PRank voted", 0.31, 0.0), (_BEST_REGRESSION, 0.30, 0.2)]
     return [
         Published(name, TEST_LOSS, mean, reach, source=_SOURCE) for name, mean, reach in figures
@@ -86,10 +86,10 @@ def claims(settings: OAPSynthetic) -> list[Claim]:
 
 
 def _online_claims(settings: OAPSynthetic) -> list[Claim]:
-    """Return what the paper says of figure 2, where the sequences are long enough for it.
+    """Return the paper's statements on figure 2, if the sequences are long enough.
 
-    OAP-VP is the lowest until 1,000 examples, OAP-BPM after 5,000, and Widrow-Hoff with step 0.1
-    is then below PRank.
+    OAP-VP is the lowest until 1,000 examples, OAP-BPM after 5,000. Widrow-Hoff with step 0.1 is
+    then below PRank.
     """
     rounds = rounds_shown(settings.rounds)
     early, late = rounds[rounds <= _VOTED_UNTIL], rounds[rounds >= _BPM_FROM]
@@ -116,12 +116,12 @@ EXPERIMENT = Experiment(
     title="OAP on synthetic data",
     source="Harrington 2003, section 4.1, figure 2 and table 1",
     about=(
-        "Sequences of points of the unit square, ranked 1 to 5 by a noisy product of their "
-        "coordinates, with the features of the polynomial kernel of degree 2; the loss of the "
-        "learned rules on further points, and the running loss on the sequence. Members of an "
-        "ensemble see an example with the probability behind its name. "
-        "'Rule without noise' is the loss of the rule that the ranks were made with: no learner "
-        "can be expected to have less."
+        "Sequences of points in the unit square, ranked 1 to 5 by a noisy product of their "
+        "coordinates, with the features of the polynomial kernel of degree 2. Shown are the loss "
+        "of the learned rules on further points, and the running loss on the sequence. Members of "
+        "an ensemble see an example with the probability after the ensemble's name. "
+        "'Rule without noise' is the loss of the rule that generated the ranks: no learner can be "
+        "expected to have less."
     ),
     settings=OAPSynthetic,
     units=units,
@@ -141,18 +141,19 @@ EXPERIMENT = Experiment(
         for tau in OAPSynthetic().taus
     ],
     deviations=(
-        "Table 1, the losses of the ensembles, is not in the copy of the paper at hand: its "
-        "statement that OAP-BPM has the lowest loss for every probability is tested.",
+        "The available copy of the paper lacks table 1, the losses of the ensembles. Its statement "
+        "that OAP-BPM has the lowest loss for every probability is tested instead.",
         "PRank averaged (the mean of all rules of one run) and the rule without noise are ours.",
     ),
     explanations=(
-        "PRank, and still more voted PRank, end lower than published. The rule that the ranks were "
-        "made with loses 0.152, and voted PRank comes within 0.003 of that, while the published "
-        "0.31 is twice as much. It is not that the noise was meant as a variance: then voted PRank "
-        "reaches 0.40 (set noise to 0.3536). PRank and its voted rule equal the paper's listing, "
-        "round by round, in the tests of the learner. How 0.31 came about is not known.",
-        "The ensembles are below PRank and Widrow-Hoff, as published, but cannot be told from each "
-        "other; a smaller probability narrows the interval, as published. The plain average of the "
-        "rules of one PRank is below every ensemble of 100.",
+        "PRank, and even more so voted PRank, end lower than published. The rule that generated "
+        "the ranks has a loss of 0.152, and voted PRank comes within 0.003 of it, while the "
+        "published 0.31 is twice as high. Reading the noise as a variance does not explain this: "
+        "voted PRank then reaches 0.40 (set noise to 0.3536). Tests show that PRank and its voted "
+        "rule equal the paper's listing round by round. The cause of the published 0.31 is "
+        "unknown.",
+        "The ensembles are below PRank and Widrow-Hoff, as published, but do not differ "
+        "significantly from each other; a smaller probability narrows the interval, as published. "
+        "The plain average of the rules of one PRank is below every ensemble of 100.",
     ),
 )

@@ -1,8 +1,8 @@
-"""Recommenders to compare with: fitted on the training ratings of all users, they predict the rest.
+"""Recommenders to compare with: they learn from all training ratings and predict the others.
 
-Item-kNN and SVD++ are what scikit-surprise calls ``KNNBaseline`` and ``SVDpp``, to rounding; the
-linear item model is a ridge regression of each item on all others. None cuts its predictions to
-the rating scale, for that would tie them.
+Item-kNN and SVD++ are ``KNNBaseline`` and ``SVDpp`` of scikit-surprise, up to rounding; the linear
+item model is a ridge regression of each item on all others. None clips its predictions to the
+rating scale, because that would make ties.
 
 References
 ----------
@@ -32,7 +32,7 @@ _DAMPING = 20.0
 
 @dataclass(frozen=True)
 class Split:
-    """All users' ratings, one user after the other: user u owns ends[u] to ends[u + 1]."""
+    """All users' ratings, one user after the other: user u has ends[u] to ends[u + 1]."""
 
     items: NDArray[np.int32]
     ratings: FloatArray
@@ -57,14 +57,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a rating would be if users and items had nothing but levels of their own."""
+    """The rating expected from a level per user and a level per item."""
 
     mean: float
     user: FloatArray
     item: FloatArray
 
     def residuals(self, split: Split) -> FloatArray:
-        """Return what the baseline leaves over of the training ratings."""
+        """Return the training ratings minus the baseline."""
         return split.ratings - self.mean - self.user[split.users()] - self.item[split.items]
 
     def scores(self, split: Split) -> FloatArray:
@@ -114,7 +114,7 @@ class ItemNeighbours:
         """Return the predictions for each neighbourhood size k of `sizes`.
 
         O(n log n) for each held-out item of a user with n training items. Only positive
-        similarities count; without any the baseline stands alone.
+        similarities count; without any the prediction is the baseline.
         """
         split, ascending = self.split, np.unique(sizes)
         found = np.zeros((len(ascending), len(split.test_items)))
@@ -139,7 +139,7 @@ def _neighbour_means(
             distances = np.empty(len(own))
             for place in range(len(own)):
                 distances[place] = -row[own[place]]
-            # stable: of equally similar items the one rated first
+            # stable: equally similar items stay in the user's order
             order = np.argsort(distances, kind="mergesort")
             weight, total, size = 0.0, 0.0, 0
             for taken in range(len(own)):
@@ -159,10 +159,10 @@ def _neighbour_means(
 class LinearItems:
     """Every item's residual as a linear function of the user's residuals on all other items.
 
-    The weights are those of ridge regression with missing residuals as zeros, all items from one
-    inverse. A target that is mostly missing makes predictions far too small, and sums over many
-    ratings vary more than the items do: they are damped by the root of the user's ratings, and
-    scaled by a single number that is best *on the held-out ratings*, which favours the model.
+    The weights are those of ridge regression with missing residuals as zeros, for all items from
+    one inverse. Because most targets are missing, predictions are far too small, and sums over many
+    ratings vary too much. So predictions are divided by the root of the user's number of ratings,
+    and scaled by the single factor that is best *on the held-out ratings*, which favours the model.
     """
 
     def __init__(self, split: Split) -> None:
@@ -199,15 +199,15 @@ def svdpp_scores(
 ) -> Iterator[tuple[int, FloatArray]]:
     """Train SVD++ by stochastic gradient descent; yield the predictions after each of `epochs`.
 
-    O(ratings · factors) an epoch: all implicit vectors of a user move alike with each of the
-    user's ratings, so that their sum can be followed alone, and the vectors caught up at the end.
+    O(ratings · factors) an epoch: each rating of a user moves all the user's implicit vectors
+    alike, so only their sum is updated, and the vectors at the end of the user.
     """
     rng = np.random.default_rng(seed)
     mean = float(split.ratings.mean())
     levels = np.zeros(len(split.ends) - 1), np.zeros(split.n_items)
     shapes = [(len(levels[0]), factors), (split.n_items, factors), (split.n_items, factors)]
     users, items, implicit = (rng.normal(0.0, 0.1, shape) for shape in shapes)
-    # an item without a training rating has no factors, so that its level alone counts
+    # an item without a training rating has factors 0, so that only its level counts
     items[np.bincount(split.items, minlength=split.n_items) == 0] = 0.0
     place, target = split.held_out_users(), split.test_items
     roots = np.sqrt(np.maximum(np.diff(split.ends), 1))

@@ -1,4 +1,4 @@
-"""The learners of the OAP paper on one problem: rank loss online, and on a test set."""
+"""Runs the learners of the OAP paper on one problem: rank loss online, and on a test set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PerceptronSettings:
-    """What the OAP paper's experiments have in common."""
+    """The common settings of the OAP paper's experiments."""
 
     members: int = setting(100, "members N of an ensemble", at_least=1, at_most=100_000)
     taus: list[float] = setting([0.3, 0.6, 0.9], "probabilities that a member sees an example")
@@ -35,7 +35,7 @@ class PerceptronSettings:
 
 
 class Problem(NamedTuple):
-    """A training sequence and a test set; Widrow-Hoff may have features of its own."""
+    """A training sequence and a test set; `with_constant` adds a feature for Widrow-Hoff."""
 
     n_ranks: int
     X: FloatArray
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where results belong, and what tells the ensembles' draws apart."""
+    """The part and repeat of results, and the seed and problem of the ensembles' draws."""
 
     part: str
     repeat: int
@@ -62,7 +62,7 @@ def run_perceptrons(
     for name in readouts:
         learner = PRank(problem.n_ranks, readout=READOUTS[name])
         learner.fit(problem.X, problem.ranks)
-        # all read-outs are of one run: it has one curve
+        # all read-outs come from the same run, so there is one curve
         results += _measured(name, learner, problem.X_test, problem, place, curve=name == "PRank")
     X, X_test = _for_regression(problem)
     for eta in settings.etas:
@@ -83,9 +83,9 @@ def run_perceptrons(
 def best_is_bpm(
     settings: PerceptronSettings, part: str, source: str, *, of_regressions: bool = True
 ) -> list[Claim]:
-    """Return the paper's statement that OAP-BPM has the lowest test loss, rival by rival.
+    """Return the paper's statement that OAP-BPM has the lowest test loss, one claim per rival.
 
-    Without `of_regressions` nothing is said of Widrow-Hoff.
+    Without `of_regressions` there are no claims on Widrow-Hoff.
     """
     claims = []
     regressions = [f"WH {eta:g}" for eta in settings.etas] if of_regressions else []
@@ -102,7 +102,7 @@ def best_is_bpm(
 def _ensembles(
     problem: Problem, settings: PerceptronSettings, tau: float, place: Place
 ) -> Mapping[str, OAP]:
-    """Train the members once, combine them in every way."""
+    """Train the members once, and return an ensemble for every way to combine them."""
 
     def ensemble(combine: str = "bpm") -> OAP:
         return OAP(

@@ -20,7 +20,7 @@ REGION = "region"
 _SOURCE = "Crammer, slides on PRank, slide 33"
 _LOSS = "rank loss over the plane"
 _SHAPE = np.array([1.0, 0.6])  # half axes of the outermost ellipse
-HALF_WIDTH = 1.1  # the picture shows this much to every side
+HALF_WIDTH = 1.1  # half the width of the picture
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,8 +37,8 @@ class Drawn(NamedTuple):
 class PRankEllipses:
     """Settings of `prank_ellipses`."""
 
-    repeats: int = setting(100, "training sets; the first is the picture's", at_least=1)
-    points: int = setting(50, "points of a training set, as many from every ellipse", at_least=5)
+    repeats: int = setting(100, "training sets; the picture shows the first", at_least=1)
+    points: int = setting(50, "points of a training set, equally many per ellipse", at_least=5)
     passes: int = setting(200, "passes over the training set", at_least=1, at_most=100_000)
     eta: float = setting(0.2, "step size of Widrow-Hoff", above=0.0)
     grid: int = setting(80, "cells along a side of the picture", at_least=10, at_most=500)
@@ -50,7 +50,7 @@ def units(study: Study) -> Sequence[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Learn a training set; look at every cell of the plane within the outermost ellipse."""
+    """Learn a training set; measure the loss over the cells within the outermost ellipse."""
     settings, (repeat,) = study.settings, unit
     drawn = draw_ellipses(study.generator("points", repeat), settings.points)
     cells = cell_centres(settings.grid)
@@ -114,7 +114,7 @@ def _points(drawn: Drawn) -> list[Result]:
 
 
 def claims(settings: PRankEllipses) -> list[Claim]:
-    """Return what the picture of the slides shows."""
+    """Return the statements that the picture of the slides shows."""
     return [
         Claim(f"PRank's regions are closer to the ellipses than {name}'s", _LOSS, "PRank", name,
               source=_SOURCE)
@@ -127,17 +127,17 @@ EXPERIMENT = Experiment(
     title="Five concentric ellipses",
     source=_SOURCE,
     about=(
-        "Points lie on five concentric ellipses, the innermost of rank 1. Ranking, "
+        "Points lie on five concentric ellipses; the innermost has rank 1. Ranking, "
         "classification and regression learn them with the features of the polynomial kernel of "
-        "degree 2; the picture shows which rank each predicts where, the table how far that is "
-        "from the rank of the nearest ellipse, on average over the plane within the outermost one."
+        "degree 2. The picture shows the rank that each predicts at every place. The table shows "
+        "how far that is from the rank of the nearest ellipse, on average within the outermost one."
     ),
     settings=PRankEllipses,
     units=units,
     run_unit=run_unit,
     claims=claims,
     deviations=(
-        "The slides show a picture only: the ellipses' axes, the number of passes and the step of "
-        "Widrow-Hoff are ours, and so is the loss over the plane.",
+        "The slides only show a picture: the axes of the ellipses, the number of passes, the step "
+        "of Widrow-Hoff and the loss over the plane are ours.",
     ),
 )

@@ -1,4 +1,4 @@
-"""PRank, figure 2 middle and right: one viewer's ratings from those of all the others, online."""
+"""PRank, figure 2 middle and right: predicts a viewer's ratings online, from all other viewers'."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ IntArray = NDArray[np.int64]
 class PRankRatings100:
     """Settings of `prank_ratings_100`."""
 
-    repeats: int = setting(500, "target viewers, drawn anew for every repeat", at_least=1)
+    repeats: int = setting(500, "number of repeats, each with a random target viewer", at_least=1)
     over: int = setting(100, "viewers are those with more ratings than this", at_least=1)
-    rounds: int = setting(100, "ratings of the target to go through, in random order", at_least=1)
+    rounds: int = setting(100, "ratings of the target to learn, in random order", at_least=1)
     eta: float = setting(1.0, "step size of Widrow-Hoff", above=0.0)
 
 
@@ -39,7 +39,7 @@ class PRankRatings200(PRankRatings100):
     """Settings of `prank_ratings_200`."""
 
     over: int = setting(200, "viewers are those with more ratings than this", at_least=1)
-    rounds: int = setting(200, "ratings of the target to go through, in random order", at_least=1)
+    rounds: int = setting(200, "ratings of the target to learn, in random order", at_least=1)
 
 
 def units(study: Study) -> Sequence[Unit]:
@@ -50,7 +50,7 @@ def units(study: Study) -> Sequence[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Go through the target's ratings with every learner, and with the mean of those so far."""
+    """Predict the target's ratings online with every learner, and by the mean rating so far."""
     data, (repeat, target) = study.data[_RATINGS], unit
     shifted, ranks = _sequence(study, repeat, target)
     n_ranks, name = len(data.levels), str(data.user_ids[target])
@@ -72,7 +72,7 @@ def _learners(
     return {
         "PRank": (PRank(n_ranks), features),
         "WH": (WidrowHoff(n_ranks, eta=eta), features),
-        # the same relative step: with the constant, vectors have the squared length 2
+        # the same relative step, because vectors with the constant have the squared length 2
         "WH, constant": (WidrowHoff(n_ranks, eta=eta / 2.0), with_constant),
         "MCP": (MulticlassPerceptron(n_ranks), features),
         "PRank, not scaled": (PRank(n_ranks), shifted),
@@ -81,7 +81,7 @@ def _learners(
 
 
 def mean_so_far_loss(ranks: IntArray, n_ranks: int) -> FloatArray:
-    """Return the running average loss of the rank nearest to the mean of those before, half up.
+    """Return the running average loss of predicting the mean of earlier ranks, rounded half up.
 
     The first prediction is the middle of the ranks.
     """
@@ -108,15 +108,15 @@ def _sequence(study: Study, repeat: int, target: int) -> tuple[FloatArray, IntAr
 
 
 def _claims(settings: PRankRatings100) -> list[Claim]:
-    """Return what the paper says of the ends of the curves, and what it does not show."""
+    """Return the paper's statements on the ends of the curves, and our own."""
     end = float(settings.rounds)
-    said = {
+    by_source = {
         _SOURCE: [("PRank", "WH"), ("PRank", "MCP")],
         "ours": [("WH, constant", "PRank"), ("mean so far", "PRank")],
     }
     return [
         Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=source)
-        for source, pairs in said.items()
+        for source, pairs in by_source.items()
         for low, high in pairs
     ]
 
@@ -133,9 +133,9 @@ def _experiment(settings: type[PRankRatings100], panel: str) -> Experiment:
         title=f"PRank on ratings: viewers with more than {over} ratings",
         source=f"{_SOURCE} {panel}",
         about=(
-            f"Of the viewers with more than {over} ratings one is the target; the ratings of all "
-            "the others are the features of a film, and the target's ratings come one by one. "
-            "The rank loss is averaged over the rounds so far and over the repeats."
+            f"One of the viewers with more than {over} ratings is the target. The ratings of all "
+            "others are the features of a film, and the target's ratings come one by one. The rank "
+            "loss is averaged over the rounds so far and over the repeats."
         ),
         settings=settings,
         units=units,
@@ -149,23 +149,22 @@ def _experiment(settings: type[PRankRatings100], panel: str) -> Experiment:
 
 
 _DEVIATIONS = (
-    "EachMovie is no longer distributed; without its file MovieLens-1M is taken. It has five "
-    "levels in place of six: the middle, which the paper subtracts so that 0 stands for an unrated "
-    "film, is itself a rating there, 3, and such ratings look unrated.",
-    "The paper does not say how long the feature vectors are. Here they are brought to length 1 "
+    "EachMovie is no longer distributed; without its file the experiment uses MovieLens-1M. It has "
+    "five levels instead of six. The paper subtracts the middle of the scale, so that 0 stands for "
+    "an unrated film; here the middle is the rating 3, so films rated 3 look unrated.",
+    "The paper does not give the length of the feature vectors. Here they are scaled to length 1 "
     "for all learners, so that step 1 of Widrow-Hoff makes sense; PRank and the perceptron are "
-    "shown on the ratings as they are too ('not scaled').",
+    "also shown on unscaled ratings ('not scaled').",
     "The paper shows figures and no numbers: its statements on the order of the learners are "
-    "tested, at the last round. It has no 'mean so far', and no Widrow-Hoff with a constant "
-    "feature.",
+    "tested at the last round. 'Mean so far' and Widrow-Hoff with a constant feature are ours.",
 )
 _EXPLANATIONS = (
-    "On MovieLens-1M PRank ends below Widrow-Hoff, as published, but above the perceptron. That is "
-    "not a matter of scale: the perceptron is below PRank on the ratings as they are, too, where "
-    "PRank's thresholds, which move by 1, cannot follow scores that move by hundreds.",
-    "Widrow-Hoff loses its rounds on finding the middle of the scale. With a constant feature it "
-    "ends below PRank, and about where the mean of the target's own ratings so far is, which looks "
-    "at no other viewer: after so few rounds little can be learned from thousands of features.",
+    "On MovieLens-1M PRank ends below Widrow-Hoff, as published, but above the perceptron. Scaling "
+    "is not the reason: the perceptron is also below PRank on unscaled ratings, where PRank's "
+    "thresholds, which move by 1, cannot follow scores that move by hundreds.",
+    "Widrow-Hoff needs its rounds to find the middle of the scale. With a constant feature it ends "
+    "below PRank, about where the mean of the target's ratings so far ends, which uses no other "
+    "viewer: few rounds are not enough to learn from thousands of features.",
 )
 
 OVER_100 = _experiment(PRankRatings100, "right")

@@ -43,7 +43,7 @@ def units(study: Study) -> Sequence[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Draw a sequence and go through it with every learner."""
+    """Draw a sequence and learn it with every learner."""
     settings, (repeat,) = study.settings, unit
     drawn = draw_product_ranks(study.generator("sequence", repeat), settings.rounds, settings.noise)
     features = polynomial_features(drawn.points)
@@ -62,18 +62,18 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def claims(settings: PRankSynthetic) -> list[Claim]:
-    """Return what is published of the ends of the curves."""
+    """Return the published statements on the ends of the curves."""
     end = float(rounds_shown(settings.rounds)[-1])
     of_step_1 = [f"WH-unit {eta:g}" for eta in settings.unit_etas]
     smaller = [f"WH {eta:g}" for eta in settings.etas]
-    said = {
+    by_source = {
         _SOURCE: [("PRank", "MCP"), *[("PRank", name) for name in of_step_1],
                   *[(name, "MCP") for name in of_step_1]],
         _OF_SMALLER_STEPS: [(name, "PRank") for name in smaller],
     }  # fmt: skip
     return [
         Claim(f"{low} ends below {high}", _LOSS, low, high, x=end, source=source)
-        for source, pairs in said.items()
+        for source, pairs in by_source.items()
         for low, high in pairs
     ]
 
@@ -83,9 +83,9 @@ EXPERIMENT = Experiment(
     title="PRank on synthetic data",
     source=_SOURCE,
     about=(
-        "Points of the unit square are ranked 1 to 5 by a noisy product of their coordinates. "
+        "Points in the unit square are ranked 1 to 5 by a noisy product of their coordinates. "
         "Three online learners, with the features of the polynomial kernel of degree 2, predict "
-        "each rank before they are told it; the rank loss is averaged over the rounds so far and "
+        "each rank before they learn it. The rank loss is averaged over the rounds so far and "
         "over the sequences."
     ),
     settings=PRankSynthetic,
@@ -95,15 +95,15 @@ EXPERIMENT = Experiment(
     curves=(Curve(_LOSS, "Average rank loss so far", "round", "rank loss"),),
     deviations=(
         "The paper shows a figure and no numbers: its statements on the order of the learners are "
-        "tested, at the last round.",
-        "The step size of Widrow-Hoff is not printed; Harrington (2003) says that it was 1. With "
-        "the features of the kernel as they are, whose squared length reaches 9, the weights then "
-        "overflow; so step 1 is taken on features of unit length (WH-unit), and Harrington's best "
-        "step, 0.1, on the features as they are (WH).",
+        "tested at the last round.",
+        "The paper does not give the step size of Widrow-Hoff; by Harrington (2003) it was 1. With "
+        "unscaled features of the kernel, whose squared length reaches 9, the weights then "
+        "overflow. So step 1 is used on features of unit length (WH-unit), and Harrington's best "
+        "step, 0.1, on unscaled features (WH).",
     ),
     explanations=(
         "PRank ends below Widrow-Hoff with step 1, as published, and above Widrow-Hoff with step "
-        "0.1: Harrington (2003, section 4.1) found the same when he tried smaller steps. The "
-        "published order of the two is one of a badly chosen step.",
+        "0.1: Harrington (2003, section 4.1) found the same with smaller steps. The published "
+        "order of the two follows from a badly chosen step.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The lecture's theorems on QuickSort and sort-by-degree, tried again and again."""
+"""The lecture's theorems on QuickSort and sort-by-degree, tested in repeated trials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE = "Mohri, lecture on ranking; Ailon and Mohri 2008; Balcan et al. 2007"
 class PreferenceSettings:
     """Settings of `preference`."""
 
-    repeats: int = setting(10, "independent repeats, over which the intervals are", at_least=2)
+    repeats: int = setting(10, "independent repeats, from which intervals follow", at_least=2)
     trials: int = setting(100, "random tournaments per statement and size", at_least=2)
     sizes: list[int] = setting([5, 10, 20, 50, 100, 200], "numbers of items, from 3")
 
@@ -28,7 +28,7 @@ def units(study: Study) -> Sequence[Unit]:
 
 
 def run_unit(study: Study, unit: Unit) -> list[Result]:
-    """Try all statements on tournaments of this repeat's own."""
+    """Test all statements on the tournaments of one repeat."""
     (repeat,) = unit
     seed = int(study.generator("tournaments", repeat).integers(2**63))
     rows = run_theorems(seed, study.settings.trials, tuple(study.settings.sizes))
@@ -36,7 +36,7 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
 
 
 def published(settings: PreferenceSettings) -> list[Published]:
-    """Return what the theory says of every case: it does not depend on the draws."""
+    """Return the theory's value for every case, which does not depend on the draws."""
     rows = run_theorems(trials=2, sizes=tuple(settings.sizes))
     return [Published(_case(row), row.theorem, row.reference, source=_SOURCE) for row in rows]
 
@@ -52,9 +52,9 @@ EXPERIMENT = Experiment(
     source=_SOURCE,
     about=(
         "Losses of QuickSort and of sort-by-degree on random and noisy tournaments, as ratios to "
-        "the loss of the preference itself or of the optimal order, and QuickSort's calls; "
-        "'published' is what the theory says, an equality or a bound. A bound is kept where the "
-        "figure does not exceed it. R² of the laws of growth should reach 0.99."
+        "the loss of the preference itself or of the optimal order, and the calls of QuickSort. "
+        "'published' is the theory's value: an equality or a bound. A bound holds if the figure "
+        "does not exceed it. R² of the laws of growth should reach 0.99."
     ),
     settings=PreferenceSettings,
     units=units,
@@ -72,9 +72,9 @@ EXPERIMENT = Experiment(
         }
     ),
     deviations=(
-        "A figure is the mean over repeats of a ratio of mean losses: with few trials, where mean "
-        "losses are near 0, such means are slightly off 1. Of a hundred 95 % intervals around "
-        "exact equalities five are expected to miss.",
-        "`spark-rank theorems` tries the same statements once, with intervals at 99.9 %.",
+        "A figure is the mean over repeats of a ratio of mean losses. With few trials and mean "
+        "losses near 0, such means differ slightly from 1. Of a hundred 95 % intervals around "
+        "exact equalities, five are expected to miss.",
+        "`spark-rank theorems` tests the same statements once, with intervals at 99.9 %.",
     ),
 )

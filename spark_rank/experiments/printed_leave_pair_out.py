@@ -1,7 +1,7 @@
-"""Proposition 2 of the MPRank paper, with the mean of the refitted scores replaced.
+"""Proposition 2 of the MPRank paper, which approximates the mean of the refitted scores.
 
-The exact error needs no such replacement (`learners.ridge.leave_pair_out`); this is here to show
-how far the published approximation is from it.
+The exact error needs no approximation (`learners.ridge.leave_pair_out`); this module shows how far
+the published one is from it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from spark_rank.experiments.reviewer_problems import FloatArray
 
 
 def approximate_leave_pair_out(gram: FloatArray, y: FloatArray, ridge: float) -> float:
-    """Return the approximation of section 2.6, in which h̄ stands for h̄′: O(m³).
+    """Return the approximation of section 2.6, which uses h̄ instead of h̄′: O(m³).
 
-    The two equations of the proof are solved, for the statement lacks a sign in print. V_ii is
-    that of the pair, without both of its terms; with h̄′ itself the result is exact.
+    It solves the two equations of the proof, because the printed statement lacks a sign. V_ii is
+    that of the pair, without both of its terms; with h̄′ the result is exact.
     """
     uneven = gram - gram.mean(axis=1, keepdims=True)
     centred = uneven - uneven.mean(axis=0, keepdims=True)

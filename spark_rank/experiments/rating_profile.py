@@ -1,4 +1,4 @@
-"""What a data set of an experiment looks like, in a few numbers."""
+"""A profile of an experiment's data set, in a few numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from spark_rank.experiments.rating_set import RatingSet
 from spark_rank.records.results import RatingSetProfile
 
-_SHOWN_LEVELS = 12  # beyond so many a scale is told by its ends
+_SHOWN_LEVELS = 12  # a scale with more levels is described by its ends
 
 
 def rating_profile(ratings: RatingSet, implicit: int) -> RatingSetProfile:
-    """Return the numbers for a report; `implicit` counts the rows dropped for want of a rating."""
+    """Return the profile for a report; `implicit` counts rows dropped because of no rating."""
     counts, levels = ratings.n_ratings, ratings.levels
     return RatingSetProfile(
         name=ratings.name,

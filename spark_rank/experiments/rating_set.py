@@ -1,4 +1,4 @@
-"""A data set of an experiment: all ratings as one sparse matrix, which one machine can hold."""
+"""A data set of an experiment: all ratings as one sparse matrix on one machine."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class UserRatings(ABC):
     def columns_of(
         self, users: NDArray[Any], items: NDArray[Any], missing: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the items × users matrix of ratings; what a user has not rated is `missing`.
+        """Return the items × users matrix of ratings; an unrated entry has the user's `missing`.
 
-        `items` are different from each other, in any order; `missing` has one value per user.
+        `items` are distinct, in any order; `missing` has one value per user.
         O(items · users + ratings of the users).
         """
         row_of = np.full(self.n_items, -1, dtype=np.int64)
@@ -60,19 +60,19 @@ class UserRatings(ABC):
         matrix = np.empty((len(items), len(users)))
         matrix[:] = missing
         for column, user in enumerate(users):
-            own, ratings = self.of_user(int(user))
-            rows = row_of[own]
+            rated_items, ratings = self.of_user(int(user))
+            rows = row_of[rated_items]
             rated = rows >= 0
             matrix[rows[rated], column] = ratings[rated]
         return matrix
 
 
-@dataclass(frozen=True, eq=False)  # a set is only equal to itself: caches go by it
+@dataclass(frozen=True, eq=False)  # equality is identity, so that caches can use sets as keys
 class RatingSet(UserRatings):
-    """Ratings by user: user u owns the places ends[u] to ends[u + 1] of `items` and `ratings`.
+    """Ratings by user: user u has the entries ends[u] to ends[u + 1] of `items` and `ratings`.
 
-    Users and items are numbered in the order of their ids (of their values, if all are numbers);
-    items ascend within a user. The arrays may be mapped into memory: they are not to be changed.
+    Users and items are numbered in the order of their ids (as numbers, if all are numbers); the
+    items of a user ascend. The arrays may be memory-mapped files and must not be changed.
     """
 
     name: str
@@ -86,7 +86,7 @@ class RatingSet(UserRatings):
     def from_columns(
         cls, name: str, users: Sequence[str], items: Sequence[str], ratings: Sequence[float]
     ) -> RatingSet:
-        """Build from one entry per rating, in any order; a pair given twice is an error."""
+        """Build from one entry per rating, in any order; a repeated pair raises an error."""
         user_ids, user = _numbered(np.asarray(users, dtype=np.str_))
         item_ids, item = _numbered(np.asarray(items, dtype=np.str_))
         order = np.lexsort((item, user))
@@ -106,17 +106,17 @@ class RatingSet(UserRatings):
 
     @cached_property
     def levels(self) -> NDArray[np.float32]:
-        """Return the different ratings, ascending."""
+        """Return the distinct ratings, ascending."""
         blocks = np.split(self.ratings, range(_BLOCK_RATINGS, len(self.ratings), _BLOCK_RATINGS))
         return reduce(np.union1d, map(np.unique, blocks))
 
     def of_user(self, user: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return a user's items, ascending, and their ratings."""
-        own = slice(self.ends[user], self.ends[user + 1])
-        return self.items[own], self.ratings[own]
+        entries = slice(self.ends[user], self.ends[user + 1])
+        return self.items[entries], self.ratings[entries]
 
     def ranks(self, ratings: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return ratings as ranks 1..k of the levels of this set."""
+        """Return the ranks 1..k of ratings among the levels of this set."""
         return np.searchsorted(self.levels, ratings).astype(np.int64) + 1
 
     @property
@@ -136,13 +136,13 @@ def user_blocks(ends: NDArray[np.int64], most: int = _BLOCK_RATINGS) -> Iterator
 
 
 def ids_in_order(different: Iterable[str]) -> list[str]:
-    """Return different ids in the order of their numbers."""
+    """Return distinct ids in the order in which they are numbered."""
     by_text = sorted(different)
     return sorted(by_text, key=int) if all(text.isdecimal() for text in by_text) else by_text
 
 
 def _numbered(ids: NDArray[np.str_]) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
-    """Return the different ids in order, and each entry's place among them."""
+    """Return the distinct ids in order, and each entry's number among them."""
     different, places = np.unique(ids, return_inverse=True)
     ordered = ids_in_order(different.tolist())
     number_of = {text: number for number, text in enumerate(ordered)}

@@ -1,8 +1,8 @@
 """The set-up of Cortes, Mohri and Rastogi: a test reviewer's items described by other reviewers.
 
-Half of a test reviewer's ratings are learned from, the other half is predicted. The features of an
-item are the ratings of reference reviewers, all of whose ratings are known; what one of them has
-not rated is his or her median.
+Learners learn from half of a test reviewer's ratings and predict the other half. The features of an
+item are the ratings of reference reviewers, all of whose ratings are known. If a reference reviewer
+has not rated an item, the feature is the median of the reviewer's ratings.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 METRICS = ("MSD", "M1D", "misranking")
-TIED = "tied pairs"  # not a measure of the paper's: it explains the misranking
+TIED = "tied pairs"  # not a metric of the paper: it explains the misranking
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is learned from and what is predicted, one row per item."""
+    """The training part and the held-out part of a reviewer's ratings, one row per item."""
 
     X: FloatArray
     y: FloatArray
@@ -41,7 +41,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Sample:
-    """Test reviewers by repeat, and those on whom parameters are chosen: never the same."""
+    """Test reviewers by repeat, and the other reviewers on whom parameters are chosen."""
 
     held_out: IntArray
     repeats: tuple[IntArray, ...]
@@ -58,17 +58,17 @@ def draw_reviewers(
 ) -> Sample:
     """Draw the held-out sample and the test reviewers of every repeat.
 
-    The repeats have no reviewer in common if there are enough; otherwise each is drawn anew from
-    all who are not held out. A quarter of the eligible at most are held out.
+    If there are enough reviewers, repeats have none in common; otherwise each repeat is drawn from
+    all who are not held out. At most a quarter of the eligible are held out.
     """
     order = study.generator(*keys, "reviewers").permutation(eligible)
     n_held_out = min(held_out, len(order) // 4)
-    rest = order[n_held_out:]
-    if len(rest) >= repeats * size:
-        parts = [rest[repeat * size : (repeat + 1) * size] for repeat in range(repeats)]
+    remaining = order[n_held_out:]
+    if len(remaining) >= repeats * size:
+        parts = [remaining[repeat * size : (repeat + 1) * size] for repeat in range(repeats)]
     else:
         parts = [
-            study.generator(*keys, "repeat", repeat).permutation(rest)[:size]
+            study.generator(*keys, "repeat", repeat).permutation(remaining)[:size]
             for repeat in range(repeats)
         ]
     return Sample(np.sort(order[:n_held_out]), tuple(np.sort(part) for part in parts))
@@ -79,7 +79,7 @@ def draw_problem(
 ) -> Problem:
     """Draw a user's halves and `size` of the reviewers, never the user; `keys` name the draw.
 
-    The halves depend on the user and the seed alone: they are the same for every group of
+    The halves depend only on the user and the seed: they are the same for every group of
     reviewers.
     """
     user_id = str(ratings.user_ids[user])
@@ -100,7 +100,7 @@ def medians_of(ratings: UserRatings, users: IntArray) -> FloatArray:
 
 
 def measured(scores: FloatArray, ratings: FloatArray) -> Mapping[str, float | None]:
-    """Return the paper's three measures (67-69) of scores on held-out ratings."""
+    """Return the paper's three metrics (67-69) of scores on held-out ratings."""
     return {
         "MSD": mean_squared_difference(scores, ratings),
         "M1D": mean_1norm_difference(scores, ratings),
@@ -111,9 +111,9 @@ def measured(scores: FloatArray, ratings: FloatArray) -> Mapping[str, float | No
 def tied_pairs(scores: FloatArray, ratings: FloatArray) -> float | None:
     """Return the share of the pairs of unequal ratings whose scores are equal.
 
-    They are misranked whichever way the scores are read. None where all ratings are equal.
+    They are misranked by the scores and by the negative scores. None if all ratings are equal.
     """
-    forwards, backwards = (pairwise_misranking(own, ratings) for own in (scores, -scores))
+    forwards, backwards = (pairwise_misranking(signed, ratings) for signed in (scores, -scores))
     return None if forwards is None or backwards is None else forwards + backwards - 1.0
 
 
@@ -128,6 +128,9 @@ def results_of(scores: Mapping[str, FloatArray], problem: Problem, **where: Any)
             detail="the held-out ratings are all equal" if value is None else None,
             **where,
         )
-        for method, own in scores.items()
-        for metric, value in {**measured(own, ratings), TIED: tied_pairs(own, ratings)}.items()
+        for method, values in scores.items()
+        for metric, value in {
+            **measured(values, ratings),
+            TIED: tied_pairs(values, ratings),
+        }.items()
     ]

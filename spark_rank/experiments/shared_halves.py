@@ -1,4 +1,4 @@
-"""One split of a whole data set into halves, and item features that are learned from the first."""
+"""Splits every user's ratings into halves, and learns item features from the first halves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DAMPING = 5.0
 
 @dataclass(frozen=True)
 class Task:
-    """A user's halves, an item a row: features, what is expected (offset), ratings."""
+    """A user's halves, a row per item: features, expected ratings (the offset), ratings."""
 
     X: FloatArray
     offset: FloatArray
@@ -62,7 +62,10 @@ class FactorFeatures:
     choice: FloatArray
 
     def task(self, split: Split, user: int) -> Task:
-        """Return a user's halves; the offset is the item's bias and what such users think of it."""
+        """Return a user's halves; the offset is the item's bias plus the rating expected of a user.
+
+        The expectation follows from the items that the user has rated.
+        """
         own, held_out = rows_of(split, user)
         chosen = self.choice[split.items[own]].sum(axis=0) / np.sqrt(max(len(split.items[own]), 1))
         expected = chosen + self.choice[-2] + np.log(len(split.items[own])) * self.choice[-1]
@@ -90,7 +93,7 @@ def factor_features(ratings: RatingSet, seed: int, rank: int, rounds: int) -> Fa
 
 
 def reference_task(study: Study, split: Split, user: int, size: int, least: int) -> Task:
-    """Return a user's halves with the training ratings of other reviewers as features."""
+    """Return a user's halves with the training ratings of other users as features."""
     ratings = study.data["ratings"]
     reviewers = np.flatnonzero(np.diff(split.ends) >= least)
     rng = study.generator("references", ratings.name, str(ratings.user_ids[user]))

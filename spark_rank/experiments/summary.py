@@ -1,4 +1,4 @@
-"""From the numbers of all units to means with intervals, beside what was published."""
+"""Summarises the results of all units: means with intervals, beside the published figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
 
     @property
     def key(self) -> Key:
-        """Return part, metric, method and x: what it is a sample of."""
+        """Return part, metric, method and x, which identify the sample of the result."""
         return self.result.part, self.result.metric, self.result.method, self.result.x
 
 
@@ -34,8 +34,8 @@ class SummaryRow:
     """A mean over units (or repeats) with its 95 % Student interval, and the published figure.
 
     `n` counts the values, `undefined` the results without one. `differs` tells whether the two
-    intervals (or the interval and the figure, where none was printed) are apart; None where one
-    of them is missing, or where the figure is that of another row too, and counts there.
+    intervals (or the interval and the figure, if none was published) are disjoint; None if one of
+    them is missing, or if the figure counts in another row.
     """
 
     experiment: str
@@ -61,8 +61,9 @@ class SummaryRow:
 class ClaimRow:
     """A claim, and the mean over the same units of ``higher − lower`` with its 95 % interval.
 
-    `holds` is None where the interval holds 0, or nothing can be compared. `wilcoxon_p` is of the
-    signed-rank test, two-sided; `wilcoxon_p_holm` corrects it for all claims of the experiment.
+    `holds` is None if the interval contains 0, or nothing can be compared. `wilcoxon_p` is the
+    p-value of the two-sided signed-rank test; `wilcoxon_p_holm` is corrected for all claims of the
+    experiment.
     """
 
     experiment: str
@@ -83,22 +84,21 @@ class ClaimRow:
 
 
 def summarise(experiment: Experiment, settings: object, found: Iterable[Found]) -> list[SummaryRow]:
-    """Return a row per part, metric, method and x, in the order in which units name them.
+    """Return a row per part, metric, method and x, in the order of their first results.
 
-    A published figure that nothing was measured for has a row without a mean.
+    A published figure without results has a row without a mean.
     """
     published = {_place(figure): figure for figure in experiment.published(settings)}
     rows = []
     for key, sample in _samples(experiment, found).items():
         figure = published.pop(key, None)
         rows.append(_row(experiment.name, key, list(sample.values()), figure))
-    unmet = {key: figure for key, figure in published.items() if not figure.again}
-    left = [_row(experiment.name, key, [], figure) for key, figure in unmet.items()]
-    return rows + left
+    missing = {key: figure for key, figure in published.items() if not figure.again}
+    return rows + [_row(experiment.name, key, [], figure) for key, figure in missing.items()]
 
 
 def compare(experiment: Experiment, settings: object, found: Iterable[Found]) -> list[ClaimRow]:
-    """Return a row per claim; those on a part that was not run are left out."""
+    """Return a row per claim; claims on parts that did not run are left out."""
     samples = _samples(experiment, found)
     run = {part for part, *_ in samples}
     claims = [claim for claim in experiment.claims(settings) if claim.part in run]
@@ -106,7 +106,7 @@ def compare(experiment: Experiment, settings: object, found: Iterable[Found]) ->
 
 
 def _corrected(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
-    """Return the rows with p-values that allow for how many statements are tested."""
+    """Return the rows with p-values corrected for the number of tested claims."""
     tested = [row.wilcoxon_p for row in rows if row.wilcoxon_p is not None]
     adjusted = iter(holm(tested).tolist())
     return [
@@ -118,10 +118,10 @@ def _corrected(rows: Sequence[ClaimRow]) -> list[ClaimRow]:
 def _samples(experiment: Experiment, found: Iterable[Found]) -> dict[Key, dict[Name, float | None]]:
     """Return the values by key, then by unit, repeat or test user."""
     samples: dict[Key, dict[Name, list[float | None]]] = {}
-    for one in found:
-        names = {"unit": one.unit, "repeat": one.result.repeat, "target": one.result.target}
+    for each in found:
+        names = {"unit": each.unit, "repeat": each.result.repeat, "target": each.result.target}
         name = names[experiment.average]
-        samples.setdefault(one.key, {}).setdefault(name, []).append(one.result.value)
+        samples.setdefault(each.key, {}).setdefault(name, []).append(each.result.value)
     return {
         key: {name: _mean(values) for name, values in by_name.items()}
         for key, by_name in samples.items()

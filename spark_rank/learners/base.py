@@ -1,4 +1,4 @@
-"""What every learner shares: stored and checked parameters, checked arrays, plain-data export."""
+"""The base class of learners: parameters, checks of arrays, and export as plain data."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Learner:
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ()
-    # whether differences of scores are differences of ratings; else only their order counts
+    # whether differences of scores are differences of ratings; if not, only their order counts
     on_rating_scale: ClassVar[bool] = True
-    # whether it learns from ranks 1..n_ranks and predicts ranks; else from ratings
+    # whether it learns from ranks 1..n_ranks and predicts ranks; if not, it learns from ratings
     of_ranks: ClassVar[bool] = False
-    # whether a score is weights on the features, unless there is another kernel
+    # whether a score is a weighted sum of the features, unless another kernel is set
     scores_linearly: ClassVar[bool] = False
     # whether it has `path`, with the exact leave-pair-out error of every C of a grid
     exact_leave_pair_out: ClassVar[bool] = False
@@ -43,22 +43,22 @@ class Learner:
     fixed: ClassVar[tuple[str, ...]] = ()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the hyper-parameters by name; `deep` is there for scikit-learn's sake."""
+        """Return the hyper-parameters by name; `deep` exists only for scikit-learn."""
         return {name: getattr(self, name) for name in self.parameters}
 
     def set_params(self, **params: Any) -> Self:
         """Change hyper-parameters by name."""
         for name, value in params.items():
             if name not in self.parameters:
-                known = ", ".join(self.parameters) or "none"
+                names = ", ".join(self.parameters) or "none"
                 raise InvalidParameterError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has: {known}"
+                    f"{type(self).__name__} has no parameter {name!r}; it has: {names}"
                 )
             setattr(self, name, value)
         return self
 
     def __sklearn_tags__(self) -> SimpleNamespace:
-        """Say what scikit-learn's tools ask of a learner, which are no part of this package."""
+        """Return the tags that scikit-learn's tools need; this package does not use them."""
         pairwise = getattr(self, "kernel", None) == "precomputed"
         return SimpleNamespace(
             estimator_type="regressor" if hasattr(self, "predict") else None,
@@ -76,14 +76,14 @@ class Learner:
     def check_parameters(self) -> None:
         """Raise `InvalidParameterError` unless every hyper-parameter is in its range.
 
-        NumPy's scalars become Python's, for which everything is compiled and exported.
+        NumPy scalars become Python numbers: compiled functions and exports expect these.
         """
         values = [getattr(self, name) for name in self.parameters]
         for name, value in _check_parameters(type(self), *values):
             setattr(self, name, value)
 
     def exported_state(self) -> tuple[str, ...]:
-        """Name what `to_params` exports: `state`, unless the hyper-parameters decide."""
+        """Return the attributes that `to_params` exports: `state`, unless a subclass differs."""
         return self.state
 
     def to_params(self) -> dict[str, Any]:
@@ -100,10 +100,10 @@ class Learner:
         return exported
 
     def to_row(self) -> Row:
-        """Return what scoring needs, as the columns that `spark_rank.learners.rows` names.
+        """Return what scoring needs, in the columns that `spark_rank.learners.rows` describes.
 
-        A learner with ``coef_`` and ``intercept_``, or ``coef_`` and ``thresholds_``, need not
-        write its own.
+        A learner with ``coef_`` and ``intercept_``, or with ``coef_`` and ``thresholds_``, need not
+        override this.
         """
         row: Row = {"intercept": getattr(self, "intercept_", 0.0)}
         for column, name in (("weights", "coef_"), ("thresholds", "thresholds_")):
@@ -113,21 +113,21 @@ class Learner:
 
     @classmethod
     def cost(cls, params: Row, n_train: float, width: int) -> float:
-        """Return about how many seconds of a core it takes to learn one user's model.
+        """Return about how many core seconds it takes to learn one user's model.
 
-        An order of magnitude is enough: it decides which users are learned first, and what a plan
-        says. `params` are the hyper-parameters that are set, `width` the number of features.
+        An order of magnitude is enough: it decides which users are learned first, and plans show
+        it. `params` are the hyper-parameters that are set, `width` is the number of features.
         """
         if params.get("kernel", "linear") == "linear":
             return 1e-4 + 4e-9 * n_train * width
         return 2e-4 + n_train * n_train * (1e-8 + 8e-11 * width)
 
     def training_residuals(self) -> FloatArray | None:
-        """Return ``h(x) − y`` of the examples that `fit` was given, if they cost nothing."""
+        """Return ``h(x) − y`` of the training examples, if `fit` knows them; otherwise None."""
         return None
 
     def fit_many(self, users: ManyUsers) -> ManyFitted | None:
-        """Learn many users in one call; None where there is no such way: they are learned alone."""
+        """Learn many users in one call; None if the learner can only learn one user at a time."""
         return None
 
     _begun_with: dict[str, Any]
@@ -138,10 +138,10 @@ class Learner:
 
         Arrays may be lists.
         """
-        learner = cls(**{name: _given(params, name) for name in cls.parameters})
+        learner = cls(**{name: _exported(params, name) for name in cls.parameters})
         for name in learner.exported_state():
-            value = _given(params, name)
-            if isinstance(value, list):  # as JSON has it
+            value = _exported(params, name)
+            if isinstance(value, list):  # from JSON
                 value = np.asarray(value)
             if name + "shape" in params:
                 value = np.asarray(value).reshape(tuple(params[name + "shape"]))
@@ -153,14 +153,14 @@ class Learner:
 
     def _check_unchanged(self) -> None:
         """Raise `InvalidParameterError` if a fixed parameter changed since learning began."""
-        for name, begun_with in self._begun_with.items():
-            if getattr(self, name) != begun_with:
+        for name, first_value in self._begun_with.items():
+            if getattr(self, name) != first_value:
                 raise InvalidParameterError(
-                    f"{name} was {begun_with!r} when learning began: call fit to start anew"
+                    f"{name} was {first_value!r} when learning began: call fit to start again"
                 )
 
     def _unchanged_by_failure(self) -> _UnchangedByFailure:
-        """Leave the learner as it was before, if what is done inside raises."""
+        """Restore the learner's attributes if the block of code raises an error."""
         return _UnchangedByFailure(vars(self))
 
     def _learned(self, name: str) -> Any:
@@ -174,7 +174,7 @@ class Learner:
 
 
 class _UnchangedByFailure:
-    """A generator would do the same, in four times the time; this is entered for every user."""
+    """Restores attributes after an error; a generator would take four times as long per user."""
 
     __slots__ = ("attributes", "before")
 
@@ -190,9 +190,9 @@ class _UnchangedByFailure:
             self.attributes.update(self.before)
 
 
-def _given(params: dict[str, Any], name: str) -> Any:
+def _exported(params: dict[str, Any], name: str) -> Any:
     if name not in params:
-        raise InvalidParameterError(f"{name} is missing: give all that to_params returned")
+        raise InvalidParameterError(f"{name} is missing: give all entries that to_params returned")
     return params[name]
 
 
@@ -200,7 +200,7 @@ _Plain = tuple[tuple[str, Any], ...]
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _remember_good(learner: Any, *values: Any) -> _Plain:
+def _valid_values(learner: Any, *values: Any) -> _Plain:
     for (name, parameter), value in zip(learner.parameters.items(), values, strict=True):
         parameter.check(name, value)
     named = zip(learner.parameters, values, strict=True)
@@ -208,14 +208,14 @@ def _remember_good(learner: Any, *values: Any) -> _Plain:
 
 
 def _check_parameters(learner: Any, *values: Any) -> _Plain:
-    """Check each parameter and return NumPy's scalars among them as Python's.
+    """Check each parameter; return those that are NumPy scalars as Python numbers.
 
-    Values that passed are remembered, for they come once per user.
+    Valid values are cached, because the same ones come again for every user.
     """
     try:
-        return _remember_good(learner, *values)
-    except TypeError:  # a value that cannot be remembered is checked all the same
-        return _remember_good.__wrapped__(learner, *values)
+        return _valid_values(learner, *values)
+    except TypeError:  # a value that cannot be hashed is checked without the cache
+        return _valid_values.__wrapped__(learner, *values)
 
 
 def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
@@ -223,18 +223,18 @@ def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
     if hasattr(values, "toarray"):
         raise InvalidDataError(f"{name} is sparse: give {name}.toarray()")
     try:
-        found = np.asarray(values)
-        if found.dtype.kind in "biufO":
-            return found.astype(np.float64, copy=False)
-    except (TypeError, ValueError):  # rows of different lengths, or objects that are no numbers
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):  # rows of different lengths, or objects that are not numbers
         pass
     raise InvalidDataError(f"{name} must be an array of real numbers, with rows of one length")
 
 
 def _all_finite(values: FloatArray) -> bool:
-    """Return whether there is no NaN or infinity: by a sum of squares, where that is finite.
+    """Return whether all values are finite; a finite sum of squares proves it quickly.
 
-    BLAS itself warns of no overflow, unlike NumPy in front of it.
+    Unlike NumPy, BLAS gives no warning when the sum overflows.
     """
     flat = values.reshape(-1)
     return flat.size == 0 or math.isfinite(ddot(flat, flat)) or bool(np.isfinite(values).all())
@@ -245,8 +245,8 @@ def check_features(
 ) -> FloatArray:
     """Return `X` as a finite m×d float64 array or raise `InvalidDataError`.
 
-    ``finite=False`` skips the pass over all values, for learners that notice NaN and infinity
-    while they read the examples.
+    ``finite=False`` skips the check for NaN and infinity, for learners that notice these while
+    they learn.
     """
     features = _real_numbers(X, "X")
     if features.ndim != 2:

@@ -1,4 +1,4 @@
-"""What every learner must beat: a constant, and the item offset alone."""
+"""The baselines that every learner should beat: a constant, and the item offset alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConstantScorer(Learner):
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
-        """Learn whoever has a rating."""
+        """Learn all users with a training rating."""
         return _shifted(users)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
@@ -61,7 +61,7 @@ class ItemOffsetScorer(Learner):
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
-        """Learn whoever has a rating."""
+        """Learn all users with a training rating."""
         return _shifted(users)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
@@ -71,12 +71,12 @@ class ItemOffsetScorer(Learner):
 
 def _shifted(users: ManyUsers) -> ManyFitted:
     learned = users.n_train > 0
-    found = ManyFitted(learned, np.zeros(len(learned)), np.zeros(len(users.offset)))
+    fitted = ManyFitted(learned, np.zeros(len(learned)), np.zeros(len(users.offset)))
     shift_users(
-        users.ratings, users.offset, users.ends, users.n_train, learned, found.intercepts,
-        found.scores,
+        users.ratings, users.offset, users.ends, users.n_train, learned, fitted.intercepts,
+        fitted.scores,
     )  # fmt: skip
-    return found
+    return fitted
 
 
 def _mean(targets: FloatArray, sample_weight: ArrayLike | None) -> float:

@@ -1,4 +1,4 @@
-"""What learning a user's model costs, about: for plans, and to begin with the heaviest users."""
+"""Estimates what learning a user's model costs: for plans, and to start with the heaviest users."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AskedLearner(Protocol):
 
     @property
     def learner(self) -> str:
-        """Return its name."""
+        """Return the learner's name."""
         ...
 
     @property
@@ -29,12 +29,12 @@ class AskedLearner(Protocol):
 
     @property
     def selection(self) -> str:
-        """Return how they are chosen; ``sample``: once for all users."""
+        """Return how they are chosen; ``sample``: once for all users, on a sample."""
         ...
 
 
 def kernel_of(asked: AskedLearner) -> str:
-    """Return the learner's kernel; of several to choose from one that is not linear."""
+    """Return the learner's kernel; if the grid has several, the first that is not linear."""
     kernels = asked.grid.get("kernel", [asked.params.get("kernel", "linear")])
     return next((kernel for kernel in kernels if kernel != "linear"), "linear")
 
@@ -42,10 +42,10 @@ def kernel_of(asked: AskedLearner) -> str:
 def model_cost(
     asked: AskedLearner, n_train: float, width: int, *, most_kernel: int, landmarks: int
 ) -> float:
-    """Return about how many seconds of a core one user's model takes, with the choice for it.
+    """Return about how many core seconds one user's model takes, with its choice from the grid.
 
-    With more than `most_kernel` ratings a kernel learner works on `landmarks`. To try a point of a
-    grid costs about as much as to learn it.
+    With more than `most_kernel` ratings a kernel learner uses `landmarks`. Trying a grid point
+    costs about as much as learning with it.
     """
     first = {name: values[0] for name, values in asked.grid.items()}
     params = {**first, **asked.params, "kernel": kernel_of(asked)}

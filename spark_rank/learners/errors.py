@@ -1,4 +1,4 @@
-"""What can go wrong in a learner, by name; each message says what to do."""
+"""The errors of learners; each message says what to do."""
 
 
 class LearnerError(ValueError):
@@ -14,7 +14,7 @@ class InvalidDataError(LearnerError):
 
 
 class UnknownLearnerError(LearnerError):
-    """No learner goes by that name, or what goes by it is none."""
+    """No learner has that name, or the named class is not a learner."""
 
 
 class NotFittedError(LearnerError):

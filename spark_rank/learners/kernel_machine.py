@@ -19,7 +19,7 @@ from spark_rank.learners.rows import Row
 _ASYMMETRY = 1e-8
 _INDEFINITE = 1e-8
 _EPSILON = float(np.finfo(np.float64).eps)
-_LOST_DIGITS = 1e-2  # of the targets may be rounding: a tenth of a star on a scale of ten
+_LOST_DIGITS = 1e-2  # share of the targets that rounding may make up: 0.1 on a scale of ten
 
 KERNEL_PARAMETERS: dict[str, Parameter] = {
     "C": Real("trade-off between fit and norm", above=0.0),
@@ -93,20 +93,20 @@ class KernelMachine(Learner):
         if self.support_ is None:
             return np.asarray(check_items(X, len(alpha)) @ alpha)
         points = check_items(X, self.support_.shape[1])
-        if not alpha.any():  # a constant, whatever the kernel makes of these points
+        if not alpha.any():  # a constant model, even if the kernel values are not finite
             return np.zeros(len(points))
         return self._kernel().balanced_sums(points, self.support_, alpha)
 
     def _near_origin(self, X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Return the points whose kernel values keep their digits, and what was taken off them.
+        """Return the points, shifted so that kernel values keep their digits, and the shift.
 
-        With α that sum to 0 the linear part of the kernel sees no shift but as a constant.
+        If α sums to 0, a shift changes the linear part of the kernel only by a constant.
         """
         origin = self._kernel().origin(X) if self.kernel != "precomputed" else None
         return (X, None) if origin is None else (X - origin, origin)
 
     def _width(self, X: FloatArray) -> float | None:
-        """Return γ for these examples, which may decide it; None for kernels without one."""
+        """Return γ, by default from these examples; None for kernels without γ."""
         if self.kernel in ("linear", "precomputed"):
             return None
         return self.gamma if self.gamma is not None else scale_gamma(X)
@@ -122,7 +122,7 @@ def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:
 
 
 def centre_gram(gram: FloatArray) -> FloatArray:
-    """Centre a kernel matrix in place, rows and columns, and return what its row means were."""
+    """Centre the rows and columns of a kernel matrix in place; return its former row means."""
     row_means = gram.mean(axis=1)
     gram -= row_means[:, None]
     gram -= row_means - row_means.mean()
@@ -130,7 +130,7 @@ def centre_gram(gram: FloatArray) -> FloatArray:
 
 
 def check_digits(alpha: FloatArray, greatest: float, targets: FloatArray) -> None:
-    """Raise `NumericFailureError` where rounding of kernel values outweighs the scores.
+    """Raise `NumericFailureError` if rounding of kernel values outweighs the scores.
 
     An error of the share ε in values up to `greatest` moves a score by up to ε·greatest·Σ|α|.
     """
@@ -139,13 +139,12 @@ def check_digits(alpha: FloatArray, greatest: float, targets: FloatArray) -> Non
     moved = 4.0 * _EPSILON * greatest * float(np.abs(alpha).sum())
     if not moved <= _LOST_DIGITS * float(np.abs(targets).max(initial=0.0)):
         raise NumericFailureError(
-            "rounding leaves nothing of the solution: lower C, or centre the features and "
-            "scale the features down"
+            "the solution is lost in rounding: lower C, or centre the features and scale them down"
         )
 
 
 def mean_target(targets: FloatArray) -> float:
-    """Return the mean; of equal targets exactly their value."""
+    """Return the mean; if all targets are equal, exactly their value."""
     first = float(targets[0])
     return first if (targets == first).all() else float(targets.sum() / len(targets))
 
@@ -153,7 +152,7 @@ def mean_target(targets: FloatArray) -> float:
 def check_gram(gram: FloatArray) -> FloatArray:
     """Return a precomputed training kernel or raise `InvalidDataError`: O(m³), one Cholesky.
 
-    What it is on vectors that sum to 0 counts: α is one.
+    It must be positive semi-definite on vectors that sum to 0, as α does.
     """
     if gram.shape[0] != gram.shape[1]:
         raise InvalidDataError(
@@ -172,7 +171,7 @@ def check_gram(gram: FloatArray) -> FloatArray:
 
 
 def _is_semi_definite(gram: FloatArray) -> bool:
-    """Return whether no eigenvalue of the centred matrix, of entries up to 1, is below 0."""
+    """Return whether a matrix with entries up to 1 has no negative eigenvalue once centred."""
     gram -= gram.mean(axis=0)
     gram -= gram.mean(axis=1)[:, None]
     gram.flat[:: len(gram) + 1] += _INDEFINITE

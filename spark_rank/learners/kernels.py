@@ -20,7 +20,7 @@ from spark_rank.learners.compiled.gaussian import (
 )
 from spark_rank.learners.errors import NumericFailureError
 
-_SMALLEST = sys.float_info.min  # of less the reciprocal overflows
+_SMALLEST = sys.float_info.min  # the reciprocal of a smaller number overflows
 # γ‖x‖² from which Gaussians lose a digit in 1e12
 _FAR = 4096.0
 _ROWS_AT_ONCE = 256
@@ -41,7 +41,7 @@ class _Points(NamedTuple):
         return cls(rows, halves, half_norms(rows, halves))
 
     def is_far(self, gamma: float) -> bool:
-        """Tell whether the norms leave too few digits of distances as great as the width."""
+        """Tell whether norms are so large that distances of about the width lose their digits."""
         return _FAR < 2.0 * gamma * self.greatest < math.inf
 
 
@@ -52,8 +52,8 @@ class Kernel:
     ``linear``  a·b;  ``rbf``  w·exp(−γ‖a − b‖²);  ``poly``  (γ a·b + coef0)^degree;
     ``linear+rbf``  their sum. Cost O(m n d) by one matrix product for m×n values.
 
-    Dual coefficients that sum to 0 see no shift of the points in a linear part: a sum of its
-    values changes by a constant only. `origin` is where the points keep their digits.
+    If dual coefficients sum to 0, shifting all points changes the sum of a linear part only by a
+    constant. `origin` is the shift with which values keep their digits.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Kernel:
     rbf_weight: float = 1.0
 
     def origin(self, X: FloatArray) -> FloatArray | None:
-        """Return the point to take off all points; None where a shift is no matter of digits."""
+        """Return the point to subtract from all points; None for kernels that need no shift."""
         return mean_row(X) if self.name in ("linear", "linear+rbf") else None
 
     def __call__(self, A: FloatArray, B: FloatArray) -> FloatArray:
@@ -81,9 +81,9 @@ class Kernel:
         return (self.gamma * products + self.coef0) ** self.degree
 
     def upper(self, X: FloatArray) -> FloatArray:
-        """Return the kernel matrix of the rows of X; what is below its diagonal may be anything.
+        """Return the kernel matrix of the rows of X; values below its diagonal are undefined.
 
-        Of the Gaussians half of the products and of the exponentials are spared.
+        For Gaussians this saves half of the products and exponentials.
         """
         if not self._is_gaussian:
             return self(X, X)
@@ -95,15 +95,15 @@ class Kernel:
         return gram
 
     def greatest(self, X: FloatArray) -> float:
-        """Return the greatest value between rows of X: one of a row with itself. O(m d)."""
+        """Return the greatest kernel value of rows of X, which is on the diagonal. O(m d)."""
         norm = 2.0 * half_norms(_plain(X), np.empty(len(X)))
         if self.name == "poly":
             return float((self.gamma * norm + self.coef0) ** self.degree)
-        own = norm if self.name != "rbf" else 0.0
-        return own + (self.rbf_weight if self._is_gaussian else 0.0)
+        linear = norm if self.name != "rbf" else 0.0
+        return linear + (self.rbf_weight if self._is_gaussian else 0.0)
 
     def balanced_sums(self, A: FloatArray, B: FloatArray, alpha: FloatArray) -> FloatArray:
-        """Return ``Σ_j α_j K(a, b_j)`` for every row a of A, of α that sum to 0.
+        """Return ``Σ_j α_j K(a, b_j)`` for every row a of A, for α that sum to 0.
 
         The linear part is ``w·a`` with ``w = Σ α_j b_j``, from differences of the b.
         """
@@ -129,11 +129,11 @@ class Kernel:
         return sums
 
     def _near(self, A: FloatArray, B: FloatArray) -> tuple[_Points, _Points]:
-        """Return the rows of A and B, moved together to where distances keep their digits.
+        """Return the rows of A and B, both shifted by one vector so that distances keep digits.
 
-        ``a·b − ½‖a‖² − ½‖b‖²`` loses as many as the norms are greater than the distances; near
-        the origin that is nothing, and the rows stay as they are. A sum with the linear kernel,
-        which a move would change, stays as it is too.
+        ``a·b − ½‖a‖² − ½‖b‖²`` loses digits if the norms are much greater than the distances. Rows
+        near the origin stay as they are, and so do rows of a sum with the linear kernel, whose
+        values a shift would change.
         """
         right = _Points.of(B)
         if self.name == "rbf" and right.is_far(self.gamma):
@@ -143,7 +143,7 @@ class Kernel:
         return right if A is B else _Points.of(A), right
 
     def _far_values(self, A: FloatArray, B: FloatArray) -> FloatArray:
-        """Return the values where products of coordinates lose the distances."""
+        """Return Gaussian values from distances, where dot products would lose their digits."""
         if self.name == "linear+rbf":
             return np.asarray(replace(self, name="rbf")(A, B) + A @ B.T)
         values = cdist(A, B, "sqeuclidean")
@@ -157,31 +157,31 @@ class Kernel:
         return self.name in ("rbf", "linear+rbf")
 
     def _constants(self) -> tuple[float, float, bool]:
-        """Return what compiled Gaussians need; ints among them would be other types to compile."""
+        """Return the arguments of compiled Gaussians, as floats, so that one type is compiled."""
         return 2.0 * self.gamma, float(self.rbf_weight), self.name == "linear+rbf"
 
 
 def _plain(values: FloatArray) -> FloatArray:
-    """Return a contiguous, read-only view or copy: one type to the compiler."""
+    """Return a contiguous, read-only view or copy, so that one array type is compiled."""
     view = np.ascontiguousarray(values).view()
     view.flags.writeable = False
     return view
 
 
 def mean_row(X: FloatArray) -> FloatArray:
-    """Return the mean of the rows: exactly the common one where all are equal."""
+    """Return the mean of the rows; if all rows are equal, exactly that row."""
     first = X[0]
     return np.asarray(first + np.add.reduce(X - first, axis=0) / len(X))
 
 
 def scale_gamma(X: FloatArray, weights: FloatArray | None = None) -> float:
-    """Return 1 / (sum of the variances of the columns of X): the width when none is given.
+    """Return 1 / (sum of the variances of the columns of X): the default width of a Gaussian.
 
     With `weights` a row counts as often as its weight says.
 
     The mean squared distance of two rows is about twice that sum, so the Gaussian of a typical
-    pair is about e⁻², wherever the columns lie. Features that do not vary, or that there are none
-    of, have width 1.
+    pair is about e⁻², whatever the means of the columns. Without columns, or if no column varies,
+    the width is 1.
     """
     if X.size == 0:
         return 1.0

@@ -60,12 +60,13 @@ class MPRank(PairRidge):
         With ``precomputed``, `fit` takes the m×m matrix of kernel values, `decision_function`
         the n×m matrix between new and training items.
     solver : ``primal`` costs O(m d² + d³) and is for the linear kernel only, ``dual``
-        O(m² d + m³), ``online`` O(m²) a round (§2.5); ``auto`` takes the cheaper exact one.
+        O(m² d + m³), ``online`` O(m²) a round (§2.5); ``auto`` takes the cheaper exact solver.
     ridge : ``per-example`` is the paper's m/(2C); ``fixed`` is 1/C, a noise variance that does
         not grow with m.
-    growth : added to the ridge for every example, 0 by default: for features that were learned
-        from the very ratings that are fitted, and explain the more of them the more there are.
-    tol, max_rounds, eta : of the on-line solver: stop when a round changes the cost by less than
+    growth : added to the ridge for every example, by default 0. It is for features that were
+        learned from the same ratings: the more ratings there are, the more of them such features
+        already explain.
+    tol, max_rounds, eta : for the on-line solver: stop when a round changes the cost by less than
         the share `tol`, or after `max_rounds`; ``eta=None`` takes the exact step
         1/(2K̃_ii + m/C), which always converges.
 
@@ -143,7 +144,7 @@ class MPRank(PairRidge):
 
     @classmethod
     def cost(cls, params: Row, n_train: float, width: int) -> float:
-        """Return about how many seconds of a core a user takes; linear ones are learned at once."""
+        """Return about how many core seconds a user takes; linear models are learned together."""
         if params.get("kernel", "linear") == "linear":
             return 7e-6 + n_train * width * (4e-9 + 2e-11 * min(n_train, width))
         return super().cost(params, n_train, width) / 2.0
@@ -157,8 +158,9 @@ class MPRank(PairRidge):
     ) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``.
 
-        An example of weight 2 counts like two of them, one of weight 0 like none: a pair weighs
-        the product of its weights, and m is their sum. The on-line solver takes no weights.
+        An example with weight 2 counts as two examples, one with weight 0 as none: a pair has the
+        product of its weights, and m is the sum of all weights. The on-line solver takes no
+        weights.
         """
         with self._unchanged_by_failure(), np.errstate(over="ignore", invalid="ignore"):
             if sample_weight is None:
@@ -172,7 +174,7 @@ class MPRank(PairRidge):
     def _begin_weighted(
         self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None, sample_weight: ArrayLike
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Check everything; examples of weight 0 decide nothing, not even widths and ranges."""
+        """Check all input; examples of weight 0 have no effect, not even on widths and ranges."""
         if self.solver == "online":
             raise InvalidParameterError("solver='online' takes no sample_weight: use 'auto'")
         features, targets = self._begin(X, y, offset)
@@ -182,19 +184,19 @@ class MPRank(PairRidge):
             self.gamma_ = scale_gamma(features, weights)
         ratings = np.asarray(y, dtype=np.float64)[counted]
         self.y_min_, self.y_max_ = float(ratings.min()), float(ratings.max())
-        known = targets[counted]
-        self._fitted_constant = bool((known == known[0]).all())
+        used = targets[counted]
+        self._fitted_constant = bool((used == used[0]).all())
         self._note_fit(float(weights.sum()))
         self._weights = weights
         return features, targets, weights
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
-        """Learn the rows of `X` one by one, after those that came before (§2.5, streaming).
+        """Learn the rows of `X` one by one, after those of earlier calls (§2.5, streaming).
 
         The i-th example of the stream costs one row of kernel values and O(i). One pass comes
         near the batch solution; `fit` on all examples reaches it. With ``gamma=None`` the rows of
-        the first call decide the width. After `fit` a stream begins anew; a model that was read
-        back by `from_params` has no stream to go on with, and says so.
+        the first call decide the width. After `fit` a new stream begins. A model from `from_params`
+        has no stream and raises `NotFittedError`.
         """
         if self.kernel == "precomputed":
             raise InvalidParameterError("kernel='precomputed' cannot stream: use fit")
@@ -205,15 +207,15 @@ class MPRank(PairRidge):
 
     def _learn_stream(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         if hasattr(self, "intercept_") and not hasattr(self, "_stream"):
-            raise NotFittedError("a model that was read back cannot learn on: call fit")
-        begun: online.Stream | None = getattr(self, "_stream", None)
-        features, targets = self._begin(X, y, offset, stream=begun)
+            raise NotFittedError("a model from from_params cannot learn further: call fit")
+        previous: online.Stream | None = getattr(self, "_stream", None)
+        features, targets = self._begin(X, y, offset, stream=previous)
         d = features.shape[1]
-        if begun is None:
+        if previous is None:
             stream = online.Stream(self._kernel(), self._near_origin(features[:1])[1], d)
             self._begun_with = self._fixed_values()
         else:
-            stream = begun.branch()
+            stream = previous.branch()
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite below
             for row, target in zip(features, targets, strict=True):
                 stream.learn(row, target, self._ridge(len(stream) + 1))
@@ -233,14 +235,14 @@ class MPRank(PairRidge):
             )
 
     def training_residuals(self) -> FloatArray | None:
-        """Return ``h(x) − y`` of the examples that `fit` was given; they cost nothing.
+        """Return ``h(x) − y`` of the training examples, which `fit` has computed.
 
-        None where nothing has solved the problem exactly: with ``solver="online"``.
+        None with ``solver="online"``, which does not solve the problem exactly.
         """
         return getattr(self, "_residuals", None)
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the scores, cut to the range of the ratings that were learned from."""
+        """Return the scores, clipped to the range of the training ratings."""
         return np.clip(self.decision_function(X, offset), self.y_min_, self.y_max_)
 
     def fit_many(self, users: ManyUsers) -> ManyFitted | None:
@@ -251,28 +253,28 @@ class MPRank(PairRidge):
         learned = can_learn(users.ratings, users.ends, users.n_train, users.min_ratings)
         ridges = ridge_of(self.C, self.ridge, self.growth, users.n_train.astype(np.float64))
         coefs = np.zeros((len(learned), users.matrix.shape[1]))
-        found = ManyFitted(
+        fitted = ManyFitted(
             learned, np.zeros(len(learned)), np.zeros(len(users.offset)), coefs
         )  # fmt: skip
         fit_users(
             users.matrix, users.rows, users.excluded, users.ratings - users.offset, users.ends,
-            users.n_train, ridges, learned, coefs, found.intercepts, found.scores,
+            users.n_train, ridges, learned, coefs, fitted.intercepts, fitted.scores,
         )  # fmt: skip
-        found.scores[:] += users.offset
-        return found
+        fitted.scores[:] += users.offset
+        return fitted
 
     def leave_pair_out(self) -> float:
         """Return the exact leave-pair-out error (eq. 17) of the fitted problem, ridge held fixed.
 
-        The mean over pairs of the squared cost when both are left out of training: O(m²) after
-        the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. Needs three examples.
-        Hyper-parameters that changed since `fit` do not count.
+        This is the mean over pairs of the squared cost when both examples are left out of training:
+        O(m²) after the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. Needs three
+        examples. Uses the hyper-parameters of `fit`, even if they were changed since.
         """
         X, y = self._learned("_training")
         if len(y) < 3:
             raise InvalidDataError("leave-pair-out needs at least three examples")
         if self._weights is not None:
-            raise InvalidDataError("leave-pair-out is for examples that all weigh the same")
+            raise InvalidDataError("leave-pair-out takes no weights: fit without sample_weight")
         fitted = type(self)(**self._fitted_params)
         fitted.gamma_ = self.gamma_
         return fitted._leave_pair_out(X, y, self._fitted_ridge)
@@ -289,8 +291,8 @@ class MPRank(PairRidge):
     ) -> MPRankPath:
         """Return objective, leave-pair-out error and solution for every C of a grid.
 
-        One decomposition of K̃ (with a linear kernel and d < m, of the centred X) serves them all;
-        a C costs one symmetric product, O(m² min(m, d)), in single precision where that moves the
+        All share one decomposition of K̃ (of the centred X with a linear kernel and d < m). Each C
+        then costs one symmetric product, O(m² min(m, d)), in single precision if that changes the
         leave-pair-out error by less than a share of 1e-5.
         """
         if not isinstance(Cs, Iterable):
@@ -304,19 +306,21 @@ class MPRank(PairRidge):
         features, targets = first._begin(X, y, offset)
         ridges = np.array([model._ridge(len(targets)) for model in models])
         matrix, primal, origin = first._path_matrix(features, float(ridges.min()))
-        found = trace_path(matrix, targets, ridges, primal=primal)
+        solutions = trace_path(matrix, targets, ridges, primal=primal)
         for position, model in enumerate(models):
             for name in _BEGUN:
                 setattr(model, name, getattr(first, name))
             model._note_fit(len(targets))
-            model._accept_dual(features, found.dual[position], found.intercepts[position], origin)
-            if found.weights is not None:
-                model.coef_ = found.weights[position]
-            model.objective_ = float(found.objectives[position])
+            model._accept_dual(
+                features, solutions.dual[position], solutions.intercepts[position], origin
+            )
+            if solutions.weights is not None:
+                model.coef_ = solutions.weights[position]
+            model.objective_ = float(solutions.objectives[position])
         return MPRankPath(
             np.array([model.C for model in models], float),
-            found.objectives,
-            found.errors,
+            solutions.objectives,
+            solutions.errors,
             tuple(models),
         )
 
@@ -328,14 +332,14 @@ class MPRank(PairRidge):
         *,
         stream: online.Stream | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Check everything, remember the ratings' range, and return features and targets.
+        """Check all input, store the range of the ratings, and return features and targets.
 
-        They are copies, and the model's own.
+        These are copies that belong to the model.
         """
         self.check_parameters()
         features = check_items(X, None if stream is None else stream.width).copy()
         ratings = check_targets(y, len(features))
-        known = 0.0 if offset is None else check_targets(offset, len(features), "offset")
+        base = 0.0 if offset is None else check_targets(offset, len(features), "offset")
         lowest, highest = float(ratings.min()), float(ratings.max())
         if stream is None:
             if self.kernel == "precomputed":
@@ -346,7 +350,7 @@ class MPRank(PairRidge):
             self._check_unchanged()
             self.y_min_, self.y_max_ = min(self.y_min_, lowest), max(self.y_max_, highest)
         self._stream = stream
-        targets = ratings - known
+        targets = ratings - base
         self._fitted_constant = (
             lowest == highest if offset is None else bool((targets == targets[0]).all())
         )
@@ -355,5 +359,5 @@ class MPRank(PairRidge):
         return self._training
 
     def _note_fit(self, m: float) -> None:
-        """Remember what the solution was found with, whatever is set afterwards."""
+        """Store the hyper-parameters and the ridge of this fit, in case they are changed later."""
         self._fitted_params, self._fitted_ridge = self.get_params(), self._ridge(m)

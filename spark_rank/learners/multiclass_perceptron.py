@@ -1,4 +1,4 @@
-"""The multiclass perceptron: one prototype per rank, blind to their order; PRank's rival."""
+"""The multiclass perceptron: one prototype per rank, without their order; a rival of PRank."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from spark_rank.learners.rows import Row
 
 
 class MulticlassPerceptron(OnlineLearner):
-    """Predicts ``argmax_r M_r·x`` and, when wrong, moves all prototypes that did no worse.
+    """Predicts ``argmax_r M_r·x``; when wrong, moves all prototypes that scored at least as high.
 
     The ultraconservative perceptron with uniform shares (Crammer and Singer, COLT 2001): with
-    ``E = { r ≠ y : M_r·x ≥ M_y·x }``, ``M_y += x`` and ``M_r −= x/|E|`` for r in E. Of tied
-    prototypes the lowest rank is predicted, so the first prediction is 1. A round costs O(k d).
+    ``E = { r ≠ y : M_r·x ≥ M_y·x }``, ``M_y += x`` and ``M_r −= x/|E|`` for r in E. If prototypes
+    tie, the lowest rank is predicted, so the first prediction is 1. A round costs O(k d).
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class MulticlassPerceptron(OnlineLearner):
         return np.column_stack([linear_scores(features, row) for row in self.coef_])
 
     def to_row(self) -> Row:
-        """Return a row of weights for every rank."""
+        """Return the prototypes: a row of weights for every rank."""
         return {"kernel": "linear", "prototypes": self._learned("coef_")}
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the predicted rank as a real number.
 
-        One number per row, as from every learner here: prototypes alone order items no finer.
+        Prototypes give no finer order of the items than their ranks.
         """
         return self.predict(X).astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""OAP: an ensemble of PRanks that each see a random part of one sequence."""
+"""OAP: an ensemble of PRanks, each learned from a random part of one sequence."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ _MEMBERS = ("member_coef_", "member_thresholds_", "member_correct_")
 
 
 class OAP(OnlineLearner):
-    """Combines N PRanks; member j learns from example t iff ``B(seed, problem, j, t)`` says so.
+    """Combines N PRanks; a draw ``B(seed, problem, j, t)`` decides if member j sees example t.
 
-    Harrington (ICML 2003, algorithm 2 and sec. 3.1). B is a hash of its arguments
-    (`draws`), and all sums over members are whole numbers (`PartialSums`): however the
-    members are split into groups, and in whatever order the groups' sums are added, every
-    learned attribute has the same bits. This holds for arbitrary features, and however a sequence
-    is cut into parts. With half-integer features the sums are exact besides; otherwise a mean is
-    off by less than 2^-60 N times a bound of the members' weights, which is below 1e-12 for the
-    50,000 examples of the paper.
+    Harrington (ICML 2003, algorithm 2 and sec. 3.1). B is a hash of its arguments (`draws`), and
+    all sums over members are whole numbers (`PartialSums`). So every learned attribute has the same
+    bits, however the members are split into groups, in whatever order the groups' sums are added,
+    and however the sequence is cut into parts. With half-integer features the sums are also exact;
+    otherwise the error of a mean is less than 2^-60 N times a bound of the members' weights, which
+    is below 1e-12 for the 50,000 examples of the paper.
 
-    The online curve compares sums, and replays that of the weights within blocks of 2^16 rounds
-    (`replay`), rounded as a member's own weights are; `predict` applies the mean rule, whose
-    rounding may decide a tie of score and threshold otherwise.
+    The online curve compares sums of scores and thresholds. It replays the sum of the weights
+    within blocks of 2^16 rounds (`replay`), with the rounding of a member's own weights. `predict`
+    applies the mean rule, whose rounding may decide a tie of score and threshold differently.
 
     A sequence of T examples costs O(T N (d + k)) time and O(N d + T k) memory.
 
@@ -52,12 +51,12 @@ class OAP(OnlineLearner):
     n_members : number of members N.
     tau : probability τ with which a member sees an example.
     combine : ``bpm``, the mean rule ``w̃ = Σ w_j / N``, ``c̃ = Σ c_j / N``; ``bagging``, the
-        nearest rank to the mean of the members' predicted ranks; ``voted``, the same weighted
-        by the number of rounds v_j that member j ranked correctly among those presented to it
-        (if no member has any, bagging). Nearest ranks are half up.
+        nearest rank to the mean of the members' predicted ranks; ``voted``, the same with the mean
+        weighted by v_j, the number of presented rounds that member j ranked correctly (if all v_j
+        are 0, as ``bagging``). Means half way between two ranks go to the higher one.
     sampling : ``bernoulli``, or ``poisson`` for Oza's online bagging, where an example is
-        presented a Poisson(1) number of times running and τ plays no part.
-    seed, problem : the first two arguments of B; `problem` tells sequences apart (a user's id).
+        presented a Poisson(1) number of times in a row and τ is not used.
+    seed, problem : the first two arguments of B; `problem` identifies the sequence (a user's id).
 
     Attributes
     ----------
@@ -68,9 +67,9 @@ class OAP(OnlineLearner):
     online_loss_ : average rank loss of the ensemble's predictions so far, after each round.
     n_rounds_, total_loss_ : rounds learned, and the sum of their rank losses.
 
-    A distributed run calls `train_members` in its tasks and `combine_groups` in its reduce, or
-    `combine_sums` where only the mean rule and the curve are wanted. Read back by `from_params`
-    an ensemble scores, but cannot learn on.
+    A distributed run calls `train_members` in its tasks and then `combine_groups` on their results,
+    or `combine_sums` if only the mean rule and the curve are needed. An ensemble from `from_params`
+    can score, but not learn further.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -107,7 +106,7 @@ class OAP(OnlineLearner):
         self.problem = problem
 
     def exported_state(self) -> tuple[str, ...]:
-        """Name what scoring needs: the mean rule, or all members."""
+        """Return the attributes that scoring needs: the mean rule, or all members."""
         return (("coef_", "thresholds_") if self.combine == "bpm" else _MEMBERS) + self.state
 
     def train_members(
@@ -119,9 +118,9 @@ class OAP(OnlineLearner):
         last: int | None = None,
         resume: MemberGroup | None = None,
     ) -> MemberGroup:
-        """Return members first..last−1 (all by default) trained on a sequence; `self` is as before.
+        """Return members first..last−1 (all by default) trained on a sequence; `self` is unchanged.
 
-        `resume` is the same group after the preceding part of the sequence: a sequence can be
+        `resume` is the same group after the preceding part of the sequence. So a sequence can be
         streamed in parts, in O(N d + k·part) memory.
         """
         self.check_parameters()
@@ -134,13 +133,13 @@ class OAP(OnlineLearner):
         return resume.learn(features, ranks)
 
     def combine_groups(self, groups: Sequence[MemberGroup], X: ArrayLike, y: ArrayLike) -> Self:
-        """Become the ensemble of all `groups`, in any order, trained on the sequence `X`, `y`."""
+        """Join all `groups`, in any order, that were trained on the sequence `X`, `y`."""
         ordered = sorted(groups, key=lambda group: group.first)
         ends = [0, *(group.last for group in ordered)]
         if [group.first for group in ordered] != ends[:-1] or ends[-1] != self.n_members:
-            have = ", ".join(f"{group.first}–{group.last - 1}" for group in ordered) or "none"
+            ranges = ", ".join(f"{group.first}–{group.last - 1}" for group in ordered) or "none"
             raise InvalidDataError(
-                f"members 0–{self.n_members - 1} are needed once each, these came: {have}"
+                f"groups must have members 0–{self.n_members - 1} once each, not {ranges}"
             )
         with self._unchanged_by_failure():
             self.combine_sums(reduce(add, [group.sums() for group in ordered]), X, y)
@@ -150,8 +149,8 @@ class OAP(OnlineLearner):
     def combine_sums(self, sums: PartialSums, X: ArrayLike, y: ArrayLike) -> Self:
         """Take the mean rule and the online curve from the sums over all members.
 
-        `X`, `y` are what the members learned from. Sums of a first part of a sequence start anew;
-        those of the part that follows go on.
+        `X`, `y` are the examples that the members learned from. The sums of a sequence's first part
+        reset the ensemble; those of later parts continue it.
         """
         self.check_parameters()
         if sums.n_members != self.n_members:
@@ -199,7 +198,7 @@ class OAP(OnlineLearner):
         return nearest_rank(*self._rank_sums(X))
 
     def votes(self) -> IntArray:
-        """Return what each member's rank counts: 1 for bagging, v_j for voted (1 if all are 0)."""
+        """Return the weight of each member's rank: 1 for bagging, v_j for voted (1 if all 0)."""
         correct: IntArray = self._learned("member_correct_")
         if self.combine != "voted" or not correct.any():
             return np.ones_like(correct)
@@ -229,7 +228,7 @@ class OAP(OnlineLearner):
     def _check_design(self, design: Design) -> None:
         if design != self._design():
             raise InvalidDataError(
-                f"the members are of another ensemble, {design}: this one is {self._design()}"
+                f"the members belong to another ensemble, {design}: this one is {self._design()}"
             )
 
     def _start(self, n_features: int) -> None:
@@ -237,7 +236,7 @@ class OAP(OnlineLearner):
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         if not hasattr(self, "_group"):
-            raise NotFittedError("an ensemble without its members cannot learn on: call fit")
+            raise NotFittedError("an ensemble without its members cannot learn further: call fit")
         group = self._group.learn(X, ranks)
         sums = group.sums()
         losses = self._take_sums(sums, self._replay(sums, X), ranks)

@@ -17,7 +17,7 @@ from spark_rank.learners.errors import InvalidParameterError
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy's as Python's, and anything else as it is."""
+    """Return a NumPy scalar as a Python number, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -29,7 +29,7 @@ class Parameter:
     optional: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise `InvalidParameterError` with the remedy unless `value` is allowed."""
+        """Raise `InvalidParameterError`, naming the allowed values, unless `value` is allowed."""
         if value is None and self.optional:
             return
         if not self._accepts(value):

@@ -1,4 +1,4 @@
-"""PRank: ranking by projecting items on a line cut by ordered thresholds, one item at a time."""
+"""PRank: projects items on a line that ordered thresholds cut into ranks; learns online."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _LAST = ("last_coef_", "last_thresholds_", "timed_coef_")
 _HISTORY = ("support_vectors_", "support_coef_", "support_rounds_", "rule_thresholds_")
-_BLOCK = 2**22  # kernel values held at once while scoring
+_BLOCK = 2**22  # kernel values in memory at once while scoring
 
 
 class PRank(OnlineLearner):
@@ -53,15 +53,15 @@ class PRank(OnlineLearner):
     Parameters
     ----------
     n_ranks : number of ranks k.
-    kernel, gamma, degree, coef0 : see `Kernel`. γ is not taken from the data, of which an online
-        learner has not seen any.
+    kernel, gamma, degree, coef0 : see `Kernel`. γ has no default from the data, because an online
+        learner has not seen the data when it starts.
     epochs : how many times `fit` goes through the sequence; `partial_fit` goes once.
-    readout : which rule of the run is the result. ``last``: the one reached. ``averaged``: the
-        mean of (w, b) as they stood after each round. ``voted``: every rule votes for the rank
-        it predicts with the number of rounds it survived, that is ranked correctly, before it
-        was moved (Harrington 2003, sec. 3.1); the prediction is the weighted mean rank, rounded
-        half up. If no rule ever survived a round, the last one decides. Voting keeps all S + 1
-        rules and scores in O(S (d + k)) also for the linear kernel.
+    readout : which rule of the run is the result. ``last``: the last rule. ``averaged``: the mean
+        of (w, b) over all rounds. ``voted``: every rule votes for the rank that it predicts; its
+        weight is the number of rounds that it ranked correctly before it was moved (Harrington
+        2003, sec. 3.1). The prediction is the weighted mean rank, rounded half up. If no rule
+        ranked a round correctly, the last one decides. Voting keeps all S + 1 rules and scores in
+        O(S (d + k)), also for the linear kernel.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ class PRank(OnlineLearner):
         the S examples that moved the rule, Σ τ_r and round (from 1) of each, and the thresholds
         before the first and after each of these moves (S + 1 rows).
 
-    One example, or ranks that are all equal, need no special case: the rule moves until it is
-    right, or stays at zero if all ranks are k.
+    One example, or equal ranks, need no special case: the rule moves until it is right, or stays at
+    zero if all ranks are k.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -109,14 +109,14 @@ class PRank(OnlineLearner):
         self.coef0 = coef0
 
     def exported_state(self) -> tuple[str, ...]:
-        """Name what scoring and further learning need under this kernel and read-out."""
+        """Return the attributes that scoring and further learning need."""
         names = self.state + (_HISTORY if self._keeps_history() else ())
         if self.readout != "averaged":
             return names
         return names + ("summed_thresholds_",) + (_LAST if self.kernel == "linear" else ())
 
     def to_row(self) -> Row:
-        """Return weights and thresholds; of kernels and votes, how much each example counts."""
+        """Return weights and thresholds; for kernels and votes, the coefficient of each example."""
         if self.kernel == "linear" and self.readout != "voted":
             return super().to_row()
         voted = self.readout == "voted"
@@ -194,10 +194,10 @@ class PRank(OnlineLearner):
         return done
 
     def _kernel_pass(self, X: FloatArray, ranks: IntArray) -> Rounds:
-        """Go through the rows of `X` one by one, so that no cut of the sequence changes a bit."""
+        """Learn the rows of `X` one by one, so that cutting the sequence changes no result."""
         kernel, thresholds = self._kernel(), self.rule_thresholds_[-1].copy()
         done, size = room_for_rounds(len(X), len(thresholds)), len(self.support_coef_)
-        vectors = np.concatenate([self.support_vectors_, X])  # room for all, in case all err
+        vectors = np.concatenate([self.support_vectors_, X])  # room for an error in every round
         weights = np.concatenate([self.support_coef_, np.empty(len(X))])
         for t, row in enumerate(X):
             values = finite_values(kernel, row[None, :], vectors[:size])[0]
@@ -221,10 +221,10 @@ class PRank(OnlineLearner):
         self.rule_thresholds_ = np.concatenate([self.rule_thresholds_, done.thresholds[moved]])
 
     def _average(self, X: FloatArray, done: Rounds) -> None:
-        """Turn the last rule into the mean over rounds 1..T of the rule after the round.
+        """Replace the last rule by the mean, over rounds 1..T, of the rule after each round.
 
-        A move Δ at round t counts T − t + 1 times, so the mean is ((T+1) Σ Δ − Σ t Δ) / T: rounds
-        without a move cost nothing.
+        A move Δ at round t is in T − t + 1 of these rules, so the mean is ((T+1) Σ Δ − Σ t Δ) / T:
+        rounds without a move cost nothing.
         """
         n_rounds = self.n_rounds_ + len(X)
         self.summed_thresholds_ = self.summed_thresholds_ + done.thresholds.sum(axis=0)
@@ -275,6 +275,6 @@ def finite_values(kernel: Kernel, A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def room_for_rounds(n_rounds: int, n_thresholds: int, *, traced: bool = True) -> Rounds:
-    """Make room for a pass, without the thresholds unless they are `traced`."""
+    """Return arrays for the results of a pass; with thresholds only if they are `traced`."""
     losses, amounts = np.empty((2, n_rounds), dtype=np.int64)
     return Rounds(losses, amounts, np.empty((n_rounds if traced else 0, n_thresholds)))

@@ -23,32 +23,32 @@ from spark_rank.learners.pairs.losses import misranked_pairs
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.rows import Row
 
-# a round that lowers the loss by less than this share is the last
+# boosting ends with a round that lowers the loss by less than this share
 _LEAST_GAIN = 1e-6
 
 
 class RankBoost(Learner):
-    """Adds up thresholds on single features, each chosen to put more pairs in order.
+    """Adds up thresholds on single features, each chosen to order more pairs correctly.
 
     Pairs are (x, x′) with y_x < y_x′; base rankers are ``h(x) = 1`` where feature ≥ cut, for every
     feature and every value it takes, and the complements, 1 where feature < cut. A round takes the
     h of smallest ``ε⁻ − ε⁺`` under the current weights of the pairs, with coefficient
     ``α = ½ ln((ε⁺ + s)/(ε⁻ + s))`` (Freund et al. 2003; Rudin et al. 2005; Mohri, lecture on
     ranking, "Coordinate Descent RankBoost"). Scores are ``Σ α_t h_t(x)``, not on the rating scale.
-    Of base rankers that tie (edges within 1e-10) the one of the lowest feature is taken, then of
+    Among base rankers that tie (edges within 1e-10) it takes the one with the lowest feature, then
     the lowest cut, then the direct one before the complement.
 
     Parameters
     ----------
-    n_rounds : most rounds; fewer if no base ranker does better than chance any more, if one orders
-        every pair, or if a round lowers the loss by less than a millionth. A base ranker that
-        orders every pair would be chosen again in every round after: that changes the scale of
-        the scores alone, which is ``½ ln(1 + 1/s)`` after the one round done.
-    missing : NaN in X is a missing rating. ``median`` takes the median of the feature's training
-        values in its place; with ``abstain`` every base ranker on that feature is 0 there.
-    smoothing : s, added to ε⁺ and ε⁻ so that a base ranker without fault gets a finite α; None is
-        1 / number of pairs. With 0 α is the lecture's ``½ ln(ε⁺/ε⁻)``; a base ranker without
-        fault, whose α would be infinite, gets the α of None.
+    n_rounds : greatest number of rounds. Boosting ends earlier if no base ranker is better than
+        chance, if one orders every pair, or if a round lowers the loss by less than a millionth. A
+        base ranker that orders every pair would be chosen in every further round, which changes
+        only the scale of the scores; with one round the scale is ``½ ln(1 + 1/s)``.
+    missing : NaN in X is a missing rating. ``median`` replaces it by the median of the feature's
+        training values; with ``abstain`` every base ranker on that feature is 0 there.
+    smoothing : s, added to ε⁺ and ε⁻ so that a base ranker without errors gets a finite α; None is
+        1 / number of pairs. With 0, α is the lecture's ``½ ln(ε⁺/ε⁻)``; a base ranker without
+        errors, whose α would be infinite, gets the α of None.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class RankBoost(Learner):
         is ``ε⁰ + 2√(ε⁺ε⁻)``. Their product is the mean exponential loss of the pairs, relative to
         that of the offset if there is one, and bounds the training misranking.
     train_misranking_ : after each round, the share of pairs with ``score(x′) ≤ score(x)``.
-    medians_ : what takes the place of missing ratings; None with ``abstain``.
+    medians_ : the medians that replace missing ratings; None with ``abstain``.
 
     Notes
     -----
     The weight of a pair is a product of one factor per example, so a round costs O(m (k + d)), plus
-    O(m log m) to count the misranked pairs; no pair is held: memory is O(m d). Ratings all equal,
-    or one example, leave no pairs: no round is done and every score is 0, or the offset.
+    O(m log m) to count the misranked pairs. No pairs are stored: memory is O(m d). With one example
+    or equal ratings there are no pairs and no rounds, and every score is 0, or the offset.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -92,7 +92,7 @@ class RankBoost(Learner):
 
     @classmethod
     def cost(cls, params: Row, n_train: float, width: int) -> float:
-        """Return about how many seconds of a core a user takes: every round looks at all cuts."""
+        """Return about how many core seconds a user takes: every round tries all cuts."""
         return params.get("n_rounds", 100) * (2e-5 + 2.6e-9 * n_train * width)
 
     def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> RankBoost:
@@ -138,7 +138,7 @@ class RankBoost(Learner):
     def staged_decision_function(
         self, X: ArrayLike, offset: ArrayLike | None = None
     ) -> Iterator[FloatArray]:
-        """Yield the scores after the first round, the second, ...: to choose their number."""
+        """Yield the scores after the first round, the second, …: to choose the number of rounds."""
         features = self._to_score(X)
         scores = _start(len(features), offset)
         for alpha, chosen in self._base_rankers(features):
@@ -154,7 +154,7 @@ class RankBoost(Learner):
             self.features_, self.cuts_, self.complements_, self.alphas_, strict=True
         ):
             values = features[:, feature]
-            # a missing value compares false with any cut: it abstains
+            # comparing a missing value (NaN) with a cut is False, so the base ranker abstains
             yield alpha, (values < cut if complement else values >= cut)
 
     def _filled(self, features: FloatArray) -> FloatArray:
@@ -165,7 +165,7 @@ class RankBoost(Learner):
     def _boost(
         self, features: FloatArray, targets: FloatArray, potentials: FloatArray
     ) -> Iterator[_Round]:
-        """Yield the rounds that follow on the scores `potentials`, which move along."""
+        """Yield the rounds of boosting from the scores `potentials`, which are updated in place."""
         levels, sizes = np.unique(targets, return_inverse=True, return_counts=True)[1:]
         if len(sizes) < 2:
             return
@@ -201,7 +201,7 @@ class RankBoost(Learner):
 
 
 class _Round(NamedTuple):
-    """What one round of boosting chose and reached."""
+    """The base ranker of a boosting round, with the normalizer and misranking after it."""
 
     feature: int
     cut: float
@@ -227,7 +227,7 @@ def _check_ratings(X: ArrayLike, n_features: int | None = None) -> FloatArray:
 
 
 def _medians(features: FloatArray) -> FloatArray:
-    """Return the median of each column's values; 0 for a column without any."""
+    """Return the median of each column; 0 for a column without values."""
     medians = np.zeros(features.shape[1])
     rated = ~np.isnan(features).all(axis=0)
     medians[rated] = np.nanmedian(features[:, rated], axis=0)
@@ -240,7 +240,7 @@ def _stumps(features: FloatArray) -> Stumps:
     cuts = []
     for column, code in zip(features.T, codes, strict=True):
         cuts.append(np.unique(column[~np.isnan(column)]))
-        # NaN goes behind the last cut
+        # NaN is sorted behind the last cut
         code[:] = np.searchsorted(cuts[-1], column)
     starts = np.cumsum([0, *map(len, cuts)])
     return Stumps(codes, np.concatenate([np.empty(0), *cuts]), starts)

@@ -18,15 +18,15 @@ class RankSVM(PairMachine):
     """Scores items so that higher-rated ones come first, by a margin of 1.
 
     Minimises ``½‖w‖² + C Σ_{y_i > y_j} max(0, 1 − (h_i − h_j))``, ``h = w·Φ(x)`` (Joachims 2002;
-    Mohri, lecture on ranking, "Ranking with SVMs"): the ordinary SVM on differences of pairs, of
-    which none is built. Only the order of the ratings counts. The sum is not divided by the number
-    of pairs, so a C that suits a user with 10 ratings is large for one with 1,000.
+    Mohri, lecture on ranking, "Ranking with SVMs"): the ordinary SVM on differences of pairs,
+    without building any pair. Only the order of the ratings counts. The sum is not divided by the
+    number of pairs, so a C that suits a user with 10 ratings is large for one with 1,000.
 
     Parameters
     ----------
     C : trade-off between fit and norm.
     kernel, gamma, degree, coef0, rbf_weight : see `Kernel`; ``gamma=None`` is `scale_gamma`;
-        ``precomputed`` takes kernel values in the place of features.
+        ``precomputed`` takes kernel values instead of features.
     tol : stop at this relative duality gap.
     max_iter : stop after this many rounds; see `converged_`.
 
@@ -40,18 +40,18 @@ class RankSVM(PairMachine):
     objective_ : the objective reached.
     duality_gap_ : certified bound of ``(objective_ − minimum) / objective_``.
     n_iter_ : rounds done.
-    converged_ : False if `max_iter` or rounding came before `tol`; the model is then the best one
-        found, and `duality_gap_` says how far from the optimum it may be. Where rounding leaves
-        nothing of the optimum, that is an error.
+    converged_ : False if `max_iter` or rounding ended the search before `tol`. The model is then
+        the best one found, and `duality_gap_` says how far from the optimum it may be. If rounding
+        leaves no usable model, `fit` raises an error.
 
     Notes
     -----
     Linear kernel with up to 64 features or items, and 16 levels: rounds of Newton's method, each
     O(m d² + d³ + m k d) and one or two evaluations of O(m k) for k levels, and O(m (d + k²))
-    memory; up to 128, where the bundle method is not done in a dozen rounds. Otherwise rounds of
-    the bundle method: O(m d) for the linear kernel with d < m, else O(m²), plus a dozen evaluations
-    of O(m log m) by a sort and a Fenwick tree; memory is that of the kernel matrix, if there is
-    one, and O(m) a plane.
+    memory. With up to 128 Newton's method runs if the bundle method needs more than a dozen rounds.
+    Otherwise rounds of the bundle method: O(m d) for the linear kernel with d < m, else O(m²), plus
+    a dozen evaluations of O(m log m) by a sort and a Fenwick tree; memory for the kernel matrix, if
+    there is one, and O(m) per plane.
 
     A user with one rating, or whose ratings are all equal, gets the constant model ``w = 0``.
     """
@@ -100,7 +100,7 @@ class RankSVM(PairMachine):
 
     @classmethod
     def cost(cls, params: Row, n_train: float, width: int) -> float:
-        """Return about how many seconds of a core a user takes; with a kernel it may be any."""
+        """Return about how many core seconds a user takes; a rough guess for other kernels."""
         if params.get("kernel", "linear") == "linear":
             return 6e-4 + 1.6e-9 * n_train * width * min(n_train, width)
         return 7e-4 + 5e-7 * n_train * n_train

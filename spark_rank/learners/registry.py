@@ -25,7 +25,7 @@ from spark_rank.learners.widrow_hoff import WidrowHoff
 
 GROUP = "spark_rank.learners"
 
-# one line makes a learner known to every job, configuration and report
+# a line here registers a learner for every job, configuration and report
 REGISTRY: dict[str, type[Learner]] = {
     "mprank": MPRank,
     "multiclass_perceptron": MulticlassPerceptron,
@@ -37,18 +37,18 @@ REGISTRY: dict[str, type[Learner]] = {
     "widrow_hoff": WidrowHoff,
 }
 
-# trained beside every learner, under these names
+# learned beside every learner, under these names
 BASELINES: dict[str, type[Learner]] = {
     "constant": ConstantScorer,
     "item_offset": ItemOffsetScorer,
 }
 
-# what the train stage learns for every user; an ensemble has a stage of its own
+# the learners of the stage `train`; ensembles have a stage of their own
 PER_USER: dict[str, type[Learner]] = {
     name: learner for name, learner in REGISTRY.items() if learner is not OAP
 }
 
-# the single learners that ensembles are held against on a sequence, by their read-outs
+# the single learners that ensembles are compared with on a sequence, by name and read-out
 RIVALS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
     "prank": (PRank, {}),
     "prank_averaged": (PRank, {"readout": "averaged"}),
@@ -59,25 +59,25 @@ RIVALS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
 
 
 def learner_names() -> list[str]:
-    """Return the names of all learners that train can learn, those of installed packages too."""
+    """Return the names of all learners of `train`, including those of installed packages."""
     return [*PER_USER, *sorted(_installed().keys() - REGISTRY.keys())]
 
 
 @lru_cache
 def learner_class(name: str) -> type[Learner]:
-    """Return the class of a learner of train, or of a baseline, or raise `UnknownLearnerError`."""
-    own = {**PER_USER, **BASELINES}.get(name)
-    if own is not None:
-        return own
+    """Return the class of a learner of `train` or a baseline, or raise `UnknownLearnerError`."""
+    built_in = {**PER_USER, **BASELINES}.get(name)
+    if built_in is not None:
+        return built_in
     if name in _installed():
         return _checked(_loaded(name, _installed()[name].load), name)
     module, colon, attribute = name.partition(":")
     if colon:
-        found = _loaded(name, lambda: getattr(importlib.import_module(module), attribute))
-        return _checked(found, name)
+        loaded = _loaded(name, lambda: getattr(importlib.import_module(module), attribute))
+        return _checked(loaded, name)
     if name in REGISTRY:
         raise UnknownLearnerError(
-            f"{name!r} is a class to use on arrays; the train stage takes {', '.join(PER_USER)}"
+            f"{name!r} is a class for arrays; the stage train takes {', '.join(PER_USER)}"
         )
     raise UnknownLearnerError(f"unknown learner {name!r}")
 
@@ -94,9 +94,9 @@ def _loaded(name: str, load: Any) -> Any:
         raise UnknownLearnerError(f"learner {name!r} cannot be imported: {error}") from None
 
 
-def _checked(found: Any, name: str) -> type[Learner]:
-    if not (isinstance(found, type) and issubclass(found, Learner)):
+def _checked(loaded: Any, name: str) -> type[Learner]:
+    if not (isinstance(loaded, type) and issubclass(loaded, Learner)):
         raise UnknownLearnerError(
-            f"learner {name!r} is no class of learners: derive it from spark_rank.learners.Learner"
+            f"learner {name!r} is not a learner class: derive it from spark_rank.learners.Learner"
         )
-    return found
+    return loaded

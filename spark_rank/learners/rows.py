@@ -1,21 +1,20 @@
-"""What a learner leaves in a row of the table `models`, and what it may learn in one call.
+"""The columns of a model row that learners write, and the arrays to learn many users at once.
 
-A learner writes its own columns (`Learner.to_row`); scoring needs no more than these. They belong
-to families, and a row may have several of them at once:
+A learner writes its own columns (`Learner.to_row`); scoring needs only these. They belong to
+families, and a row may combine several families:
 
 * linear: ``weights`` on the features, ``intercept``;
-* kernel: ``dual`` coefficients of the training examples at ``support`` (their places; left out
-  where they are all of them, in order), ``kernel``, ``gamma``;
+* kernel: ``dual`` coefficients of the training examples at the positions ``support`` (left out if
+  these are all examples in order), ``kernel``, ``gamma``;
 * ranks: ``thresholds`` of the score;
-* votes: with ``votes`` the rules 0, 1, … add up the first duals, and thresholds are as many for
-  every rule;
+* votes: with ``votes`` rule s sums the first s duals, and every rule has its own thresholds;
 * prototypes: ``prototypes``, a row of weights for every rank;
 * base rankers: ``ranker_features``, ``ranker_cuts``, ``ranker_below``, ``ranker_alphas``;
 * members: ``members``, a pair of matrices with a row of weights and a row of thresholds each, and
   ``member_votes``.
 
-A learner of ranks that is given an item offset has it as its last feature: its weights, prototypes
-and members end with the weight on it.
+A learner of ranks with an item offset has the offset as its last feature: its weights, prototypes
+and members end with the weight on the offset.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ManyUsers:
-    """The problems of many users end to end, for a learner that fits them in one call.
+    """The examples of many users, one user after the other, for a learner that fits all at once.
 
-    User u owns the places from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` to learn
-    from. The features of a place are the `matrix`'s row ``rows[place]``, where the column
-    ``excluded[u]`` counts as 0 unless it is negative; `offset` are the scores before learning.
+    User u has the examples from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` for
+    training. The features of example i are row ``rows[i]`` of `matrix`, where the column
+    ``excluded[u]`` counts as 0 unless it is negative. `offset` has the scores before learning.
     Users with fewer than `min_ratings` training ratings are left out.
     """
 
@@ -52,9 +51,9 @@ class ManyUsers:
 
 @dataclass(frozen=True)
 class ManyFitted:
-    """Who was learned, and the scores of all places of these users; others are learned alone.
+    """Which users were learned, and the scores of all their examples; others are learned alone.
 
-    `coefs` has a row of weights for every user, beyond what the offset says; None without any.
+    `coefs` has a row of weights for every user, to add to the offset; None without weights.
     """
 
     learned: NDArray[np.bool_]

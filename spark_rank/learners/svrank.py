@@ -30,7 +30,7 @@ class SVRank(PairMachine):
     epsilon : differences smaller than this cost nothing.
     power : n, 1 or 2.
     kernel, gamma, degree, coef0, rbf_weight : see `Kernel`; ``gamma=None`` is `scale_gamma`;
-        ``precomputed`` takes kernel values in the place of features.
+        ``precomputed`` takes kernel values instead of features.
     tol : stop at this relative duality gap.
     max_iter : stop after this many rounds; see `converged_`.
 
@@ -44,17 +44,17 @@ class SVRank(PairMachine):
     objective_ : the objective reached.
     duality_gap_ : certified bound of ``(objective_ − minimum) / objective_``.
     n_iter_ : rounds done.
-    converged_ : False if `max_iter` or rounding came before `tol`; the model is then the best one
-        found, and `duality_gap_` says how far from the optimum it may be. Where rounding leaves
-        nothing of the optimum, that is an error.
+    converged_ : False if `max_iter` or rounding ended the search before `tol`. The model is then
+        the best one found, and `duality_gap_` says how far from the optimum it may be. If rounding
+        leaves no usable model, `fit` raises an error.
 
     Notes
     -----
     Linear kernel with up to 64 features or items: two to ten rounds of Newton's method, each
-    O(m d² + d³) and one or two sorts, and O(m d) memory; up to 128, where the bundle method is not
-    done in a dozen rounds. Otherwise rounds of the bundle method: O(m d) for the linear kernel with
-    d < m, else O(m²), plus a dozen sorts; memory is that of the kernel matrix, if there is one, and
-    O(m) a plane.
+    O(m d² + d³) and one or two sorts, and O(m d) memory. With up to 128 Newton's method runs if the
+    bundle method needs more than a dozen rounds. Otherwise rounds of the bundle method: O(m d) for
+    the linear kernel with d < m, else O(m²), plus a dozen sorts; memory for the kernel matrix, if
+    there is one, and O(m) per plane.
 
     A user with one rating, or whose ratings all lie within ε of each other, gets the constant
     model ``w = 0``.
@@ -114,5 +114,5 @@ class SVRank(PairMachine):
         self.objective_ *= 2.0
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
-        """Return the scores, cut to the range of the ratings that were learned from."""
+        """Return the scores, clipped to the range of the training ratings."""
         return np.clip(self.decision_function(X, offset), self.y_min_, self.y_max_)

@@ -1,4 +1,4 @@
-"""Widrow–Hoff: online least squares on the ranks, as PRank's regression rival."""
+"""Widrow–Hoff: online least squares on the ranks, the regression rival of PRank."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class WidrowHoff(OnlineLearner):
     """Moves ``w += η (y − w·x) x`` at every round and predicts the nearest rank.
 
     Widrow and Hoff (1960), as compared with PRank by Crammer and Singer (2001, sec. 4); there
-    η = 1, in Harrington (2003) 0.1. A round costs O(d + k). With a step size that is too large
-    for the features the weights grow without bound: that raises `NumericFailureError`.
+    η = 1, in Harrington (2003) 0.1. A round costs O(d + k). If the step size is too large for the
+    features, the weights grow without bound, which raises `NumericFailureError`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class WidrowHoff(OnlineLearner):
 
     Attributes
     ----------
-    coef_ : w. A sequence of one example is learned like any other.
+    coef_ : w.
     thresholds_ : 1.5, 2.5, …, k − ½, which makes the nearest rank (half up, clipped to 1..k)
         the same rule ``min { r : w·x − b_r < 0 }`` as PRank's.
     online_loss_ : average rank loss of the predictions so far, after each round.

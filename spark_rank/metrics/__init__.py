@@ -1,7 +1,7 @@
 """Per-user metrics of scores against ratings, statistics over users, and bounds.
 
-A metric of one user is a function of two vectors; undefined is None, never 0. Batches of users
-go through `batch_metrics`, the same kernels with NaN for undefined.
+A metric of one user is a function of two vectors; an undefined metric is None, never 0.
+`batch_metrics` computes them for batches of users with the same kernels, and NaN for undefined.
 """
 
 from spark_rank.metrics.batch import (

@@ -1,9 +1,8 @@
-"""The metrics of a whole batch of users in one compiled call: what a worker of the cluster runs.
+"""The metrics of a whole batch of users in one compiled call, as the workers of a cluster run it.
 
-The kernels are those behind the metrics for one user, so that both give the same bits, however
-the users are cut into batches. Undefined is NaN here. Ties among scores keep the order in which
-a user's items are given: give them in the order of their ids, and the tie rule is that of
-`spark_rank.metrics.order`.
+The kernels are those of the metrics for one user, so both give the same bits, however users are cut
+into batches. Undefined metrics are NaN. Equal scores keep the order of a user's items in the input:
+with items in the order of their ids this is the tie rule of `spark_rank.metrics.order`.
 """
 
 from __future__ import annotations
@@ -79,13 +78,13 @@ def batch_metrics(
     scores, ratings
         The items of all users, one user after the other; finite.
     ends
-        User u owns the places from ``ends[u]`` to ``ends[u + 1]``.
+        User u has the items from ``ends[u]`` to ``ends[u + 1]``.
     on_rating_scale
-        For every user whether the scores are predictions of ratings. Where they are not, what
-        holds a score or a difference of scores against a rating is NaN: msd, m1d, hmp1, hmp2,
-        svr1, svr2, rank_loss and exact_rank.
+        For every user whether the scores are predictions of ratings. If not, all metrics that
+        compare scores with ratings are NaN: msd, m1d, hmp1, hmp2, svr1, svr2, rank_loss and
+        exact_rank.
     top
-        How many items the metrics of the top look at.
+        The number of items for the metrics of the top.
     relevant_from
         The lowest rating of a relevant item, a positive one for the AUC.
     epsilon
@@ -94,7 +93,8 @@ def batch_metrics(
         The ascending levels of the rating scale; None makes rank_loss and exact_rank NaN. The
         rank of a score or rating is its nearest level; half way it is the higher one.
     cuts
-        Of a scale that was cut: where each level but the first begins. They decide the ranks then.
+        For a scale that was cut: where each level but the first begins. Then these decide the
+        ranks.
     """
     return batch_metrics_and_roc(
         scores, ratings, ends, on_rating_scale=on_rating_scale, top=top,
@@ -150,7 +150,7 @@ def batch_metrics_and_roc(
 
 
 def _rank_cuts(levels: ArrayLike | None, cuts: ArrayLike | None) -> FloatArray | None:
-    """Return where ranks 2..k begin; None where nothing is known of ranks."""
+    """Return where ranks 2..k begin; None without a rating scale."""
     if cuts is not None:
         return rating_levels(cuts)
     return None if levels is None else cuts_between(rating_levels(levels))
@@ -188,7 +188,7 @@ def checked_batch(
     scores: ArrayLike, ratings: ArrayLike, ends: ArrayLike
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return copies of a batch for a kernel, or raise ValueError."""
-    # copies: views of Arrow memory are read-only, another type to the compiler
+    # copies, because views of Arrow memory are read-only, for which kernels would compile again
     values, targets = np.array(scores, dtype=np.float64), np.array(ratings, dtype=np.float64)
     limits = np.array(ends, dtype=np.int64)
     if values.ndim != 1 or values.shape != targets.shape:
@@ -223,7 +223,7 @@ def _measure_users(
     table: FloatArray,
     curves: NDArray[np.float32],
 ) -> None:
-    """Fill the metrics × users table, which comes full of NaN, and the users × grid curves."""
+    """Fill the metrics × users table, which is NaN at first, and the users × grid curves."""
     for user in range(len(ends) - 1):
         h = scores[ends[user] : ends[user + 1]]
         y = ratings[ends[user] : ends[user + 1]]
@@ -244,7 +244,7 @@ def _measure_order(
     column: FloatArray,
     curve: NDArray[np.float32],
 ) -> FloatArray:
-    """Write what needs the order of the scores: one sort, one merge by rating, and O(m).
+    """Write the metrics of the order of the scores: one sort, one merge by rating, and O(m).
 
     Returns all costs of misordered pairs.
     """
@@ -275,7 +275,7 @@ def _measure_distances(
     cuts: FloatArray,
     column: FloatArray,
 ) -> None:
-    """Write what holds scores against ratings: one sort of the residuals, and O(m log k)."""
+    """Write the metrics that compare scores with ratings: one sort of residuals, and O(m log k)."""
     column[_MSD] = squared_difference(h, y)
     costs = insensitive_costs(h, y, epsilon)
     column[_M1D] = costs[0]

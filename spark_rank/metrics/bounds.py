@@ -1,4 +1,4 @@
-"""Generalisation bounds: from the error on a training sample to the expected one.
+"""Generalisation bounds: from the error on a training sample to the expected error.
 
 References
 ----------
@@ -32,8 +32,8 @@ def stability_bound(
     ``R ≤ R̂ + 8κ²C/m + 2(2κ²C + M) √(2 ln(2/δ)/m)`` for n = 1 (eq. 65),
     ``R ≤ R̂ + 128κ²CM²/m + 4M²(16κ²C + 1) √(2 ln(2/δ)/m)`` for n = 2 (eq. 66). Both are
     ``R̂ + 2β + (βm + (2M)^n) √(2 ln(2/δ)/m)`` of Theorem 1 with the stability
-    ``β = 4Cσ²κ²/m``, σ = 1 for n = 1 and 4M for n = 2 (Lemma 1 and Proposition 3). Useful where C
-    is far below √m.
+    ``β = 4Cσ²κ²/m``, σ = 1 for n = 1 and 4M for n = 2 (Lemma 1 and Proposition 3). Useful if C is
+    far below √m.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def stability_bound(
     kappa_squared
         κ², at least K(x, x) for every item.
     M
-        At least |h(x) − y| for every item, seen or not.
+        At least |h(x) − y| for every item, in training or not.
     delta
-        The chance that the bound fails.
+        The probability that the bound fails.
     power
         The n of the cost.
     """
@@ -67,7 +67,7 @@ def stability_bounds(
     delta: float,
     power: Literal[1, 2],
 ) -> FloatArray:
-    """Return `stability_bound` of many samples, whose vectors go together entry by entry."""
+    """Return `stability_bound` of many samples; the vectors have one entry per sample."""
     costs = _checked(empirical, "empirical")
     trade_offs, widest = _checked(C, "C"), _checked(M, "M")
     _checked(kappa_squared, "kappa_squared")
@@ -86,9 +86,9 @@ def margin_bound(
 ) -> float:
     """Bound the expected misranking of a kernel ranker with probability 1 − δ.
 
-    ``R ≤ R̂_ρ + 4 √(r²Λ²/(ρ²m)) + √(ln(1/δ)/2m)``, for all h with ‖h‖ ≤ Λ at once. The sample is
-    of m *independent pairs*; pairs formed among fewer items are not independent, and then m is
-    to be the number of disjoint ones. A value above 1 says nothing.
+    ``R ≤ R̂_ρ + 4 √(r²Λ²/(ρ²m)) + √(ln(1/δ)/2m)``, for all h with ‖h‖ ≤ Λ at once. The sample has
+    m *independent pairs*. Pairs of fewer items are not independent; then m must be the number of
+    disjoint pairs. A value above 1 is no information.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def margin_bound(
     norm_bound
         Λ, at least the norm of h in the space of the kernel.
     delta
-        The chance that the bound fails.
+        The probability that the bound fails.
     """
     return float(
         margin_bounds(empirical, m=m, rho=rho, radius=radius, norm_bound=norm_bound, delta=delta)
@@ -119,7 +119,7 @@ def margin_bounds(
     norm_bound: ArrayLike,
     delta: float,
 ) -> FloatArray:
-    """Return `margin_bound` of many samples, whose vectors go together entry by entry."""
+    """Return `margin_bound` of many samples; the vectors have one entry per sample."""
     costs, norms = _checked(empirical, "empirical"), _checked(norm_bound, "norm_bound")
     _checked(radius, "radius")
     if not (math.isfinite(rho) and rho > 0.0):

@@ -1,4 +1,4 @@
-"""Two learners over the same users: the mean difference, its intervals, and significance.
+"""Compares two learners over the same users: mean difference, intervals and significance.
 
 References
 ----------
@@ -23,7 +23,7 @@ _MAX_EXACT = 50  # more users than this: the normal approximation of the signed-
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How a learner a does beside b on the users that have both values; None where undefined.
+    """Learner a compared with b on the users that have both values; None where undefined.
 
     Attributes
     ----------
@@ -36,10 +36,10 @@ class PairedComparison:
     t_interval, bootstrap_interval
         Of the mean difference.
     wilcoxon_p, sign_p
-        Two-sided p-values of the signed-rank and the sign test; 1 where nothing differs, None
-        without users.
+        Two-sided p-values of the signed-rank and the sign test; 1 if no user differs, None without
+        users.
     wins, ties, losses
-        Users for whom a is better than b, as good, and worse.
+        Users for whom a is better than b, equal, and worse.
     """
 
     users: int
@@ -68,8 +68,8 @@ def compare_paired(
     Parameters
     ----------
     a, b
-        The metric of each user under either learner, in the same order; a user with a NaN in
-        either is left out.
+        The metric of each user under either learner, in the same order; a user with NaN in one of
+        them is left out.
     level, seed, resamples
         Of the intervals, see `bootstrap_interval`.
     lower_is_better
@@ -102,10 +102,10 @@ def compare_paired(
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Return Holm's adjusted p-values of several comparisons, in the order given: O(n log n).
+    """Return Holm's adjusted p-values of several comparisons, in the same order: O(n log n).
 
-    Rejecting those of at most α keeps the chance of any false rejection at most α, however the
-    comparisons depend on each other.
+    Rejecting the comparisons with at most α keeps the probability of any false rejection at most α,
+    even if the comparisons depend on each other.
     """
     p = np.array(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0.0) & (p <= 1.0)).all():
@@ -118,7 +118,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 def _sign_p(wins: int, losses: int) -> float:
-    """Return the exact two-sided binomial p-value; users without a difference do not count."""
+    """Return the exact two-sided binomial p-value; users with equal values do not count."""
     n = wins + losses
     return 1.0 if n == 0 else min(1.0, 2.0 * float(bdtr(min(wins, losses), n, 0.5)))
 
@@ -126,10 +126,10 @@ def _sign_p(wins: int, losses: int) -> float:
 def signed_rank_p(differences: FloatArray) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, with Pratt's rule for zeros.
 
-    Zeros are ranked with the rest and then left out: with few items a user's metrics often tie,
-    and dropping these users before ranking can turn a result around. Equal sizes share their mean
-    rank. Up to 50 users the distribution over all signs is exact, whatever the ties; above it is
-    the normal approximation with the exact variance, without a correction for continuity.
+    Zeros are ranked with the other values and then left out: with few items a user's metrics often
+    tie, and dropping these users before ranking can reverse a result. Equal sizes share their mean
+    rank. Up to 50 users the distribution over all signs is exact, also with ties; with more users
+    it is the normal approximation with the exact variance, without a continuity correction.
     """
     positive, sizes, doubled = _ranked_sizes(differences)
     if len(sizes) == 0:
@@ -144,12 +144,13 @@ def signed_rank_p(differences: FloatArray) -> float:
 
 
 def _ranked_sizes(differences: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return for every size of a difference but 0: how many are positive, how many there are.
+    """Return, for every nonzero size of a difference, three whole numbers.
 
-    And twice their mean rank among all sizes, a whole number.
+    They are the number of positive differences, the number of all differences of this size, and
+    twice their mean rank among all sizes.
     """
-    # bits of sizes are in order as sizes are, so that one sort of numbers takes the signs along:
-    # a size needs no bit for its sign, and is moved to make room for the difference's
+    # the bits of sizes have the order of the sizes, so one sort also sorts the signs: a size needs
+    # no sign bit, so it is shifted and the sign of the difference takes the lowest bit
     keys = (np.abs(differences).view(np.uint64) << np.uint64(1)) | (differences > 0.0)
     keys.sort()
     bits = keys >> np.uint64(1)
@@ -161,7 +162,7 @@ def _ranked_sizes(differences: FloatArray) -> tuple[IntArray, IntArray, IntArray
 
 
 def _share_of_signs(ranks: IntArray, limit: int) -> float:
-    """Return the share of all choices of signs whose positive ranks add up to at most `limit`."""
+    """Return the share of all choices of signs whose positive ranks sum to at most `limit`."""
     share = np.zeros(limit + 1)
     share[0] = 1.0
     for rank in ranks:

@@ -1,9 +1,9 @@
 """The kernel of all costs of misordered pairs: misranking, c_HR and c_HMP.
 
-A pair is discordant where the scores order it one way and the ratings the other. Where ratings
-have few levels, `few_levels` adds them up level by level. Else a merge sort by rating of items that
-are sorted by score meets every discordant pair once, as in Knight's algorithm for Kendall's τ;
-here it adds up not only their number but how far apart they are.
+A pair is discordant if scores and ratings order it in opposite ways. If ratings have few levels,
+`few_levels` sums up the pairs level by level. Otherwise a merge sort by rating, of items that are
+sorted by score, visits every discordant pair once, as in Knight's algorithm for Kendall's τ; here
+it sums up not only their number but also their distances.
 
 References
 ----------
@@ -55,7 +55,7 @@ def discordance(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, Fl
 
 @njit(cache=True)
 def _in_this_unit(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what `discordance` does, but costs that need not be finite."""
+    """Do what `discordance` does, with costs that may not be finite."""
     levels = few_levels(ratings)
     if len(levels) > 0:
         return _by_level(scores, ratings, levels)
@@ -73,7 +73,7 @@ def _in_this_unit(scores: FloatArray, ratings: FloatArray) -> tuple[FloatArray, 
 def _by_level(
     scores: FloatArray, ratings: FloatArray, levels: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what `discordance` does, of ratings that have these levels."""
+    """Do what `discordance` does, for ratings with these levels."""
     m = len(scores)
     wrong, hr1, hr2, hmp1, hmp2, counts = costs_by_level(scores, ratings, levels)
     pairs = m * (m - 1) // 2
@@ -102,7 +102,7 @@ def _as_means(
 
 @njit(cache=True)
 def _sort_within_ties(scores: FloatArray, y: FloatArray) -> int:
-    """Put the ratings of equal scores from high to low, so that none of these pairs is discordant.
+    """Sort the ratings of equal scores from high to low, so that none of these pairs is discordant.
 
     Returns the number of pairs with equal scores and unequal ratings.
     """
@@ -195,11 +195,11 @@ def _merge(
 ) -> None:
     """Merge two runs of descending ratings, the left one with the higher scores.
 
-    A discordant pair has its lower rating on the left. Its distance in scores is the left score's
-    height over `origin`, a score between the runs, plus the right one's depth below it; its
-    distance in residuals is that plus the distance in ratings. While the left rating falls, the
-    right items above it become more and their distances grow: the sums over them are carried
-    along by adding positive terms only, so no digit is lost to cancellation.
+    A discordant pair has its lower rating on the left. Its distance in scores is the height of the
+    left score over `origin`, a score between the runs, plus the depth of the right score below
+    `origin`; its distance in residuals is that plus the distance in ratings. While the left rating
+    falls, the right items rated above it increase in number and distance. So the sums over them are
+    updated by adding positive terms only, and no digits are lost to cancellation.
     """
     n_pairs = 0
     hr1, hr2, hmp1, hmp2 = 0.0, 0.0, 0.0, 0.0

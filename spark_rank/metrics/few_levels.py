@@ -1,8 +1,8 @@
-"""The costs of misordered pairs where ratings have few levels, as the stars of a rating scale.
+"""The costs of misordered pairs for ratings with few levels, such as the stars of a rating scale.
 
-One walk down the items by score. For every level it carries what an item of that level, met
-next, would be misordered with: the items met that are rated lower. O(m k) for k levels, without a
-branch that cannot be foretold.
+The items are visited once, by descending score. For every level, sums over the visited items with
+lower ratings are kept: these are the items with which the next item of that level is misordered.
+O(m k) for k levels, without unpredictable branches.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from spark_rank.compiled import njit
 from spark_rank.metrics.vectors import FloatArray, IntArray
 
 _MOST = 16
-# what is carried for every level about the lower items met, in rows of this length: how many;
-# their distances in scores and the squares; their distances in ratings, both multiplied, squares
+# the sums per level over the visited lower items, in rows of this length: number; distances in
+# scores, their squares; distances in ratings, their products with those in scores, their squares
 _COUNT, _DEPTH, _DEPTH_SQUARES, _FALL, _PRODUCTS, _FALL_SQUARES = (_MOST * row for row in range(6))
 
 
 @njit(cache=True)
 def few_levels(ratings: FloatArray) -> FloatArray:
-    """Return the different ratings, ascending; none if they are not few."""
+    """Return the distinct ratings, ascending; an empty array if they are not few."""
     levels = np.empty(_MOST)
     n = 0
     for rating in ratings:
@@ -38,7 +38,7 @@ def few_levels(ratings: FloatArray) -> FloatArray:
 
 @njit(cache=True)
 def _level_of(rating: float, levels: FloatArray) -> int:
-    """Return how many levels are lower, without a branch."""
+    """Return the number of lower levels, without a branch."""
     lower = 0
     for level in range(len(levels)):
         lower += levels[level] < rating
@@ -51,8 +51,8 @@ def costs_by_level(
 ) -> tuple[int, float, float, float, float, IntArray]:
     """Return (wrong pairs, c_HR¹, c_HR², c_HMP¹, c_HMP²) as sums, and the items of every level.
 
-    Pairs of equal scores and unequal ratings are wrong, and cost nothing. Distances are carried
-    along by adding positive terms only, so no digit is lost to cancellation.
+    Pairs of equal scores and unequal ratings are wrong and have cost 0. Distances are updated by
+    adding positive terms only, so no digits are lost to cancellation.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def costs_by_level(
     ratings
         The ratings of the same items; equal scores may stand in any order.
     levels
-        Those of the ratings, from `few_levels`.
+        The levels of the ratings, from `few_levels`.
     """
     m = len(scores)
     met = np.zeros(6 * _MOST)
@@ -96,7 +96,7 @@ def costs_by_level(
 
 @njit(cache=True)
 def _go_down(met: FloatArray, levels: FloatArray, step: float) -> None:
-    """Count the distances to the items met from a score that is lower by `step`."""
+    """Update the distances to the visited items for a score that is lower by `step`."""
     for level in range(len(levels)):
         count, depth = met[_COUNT + level], met[_DEPTH + level]
         met[_DEPTH_SQUARES + level] += step * (2.0 * depth + count * step)
@@ -106,7 +106,7 @@ def _go_down(met: FloatArray, levels: FloatArray, step: float) -> None:
 
 @njit(cache=True)
 def _meet(met: FloatArray, rating: float, levels: FloatArray) -> None:
-    """Count an item of the present score for all levels above its own."""
+    """Add an item with the current score to the sums of all levels above its own."""
     for level in range(len(levels)):
         fall = max(levels[level] - rating, 0.0)
         met[_COUNT + level] += 1.0 if fall > 0.0 else 0.0

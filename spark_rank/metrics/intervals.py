@@ -1,6 +1,6 @@
 """Statistics over users: the mean of a per-user metric with its intervals, and its distribution.
 
-Values that are NaN belong to users for whom the metric is undefined: they are left out.
+Values that are NaN belong to users with an undefined metric and are left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Description:
     Attributes
     ----------
     users
-        How many users have the metric.
+        The number of users with the metric.
     mean, sd
         None without users; the standard deviation (n − 1) with fewer than two.
     quantiles
@@ -98,10 +98,10 @@ def bootstrap_interval(
     """Return the percentile bootstrap interval of the mean (Efron 1979). None if n < 2.
 
     Deterministic for a seed and an order of the values. Up to 1,000 users are drawn one by one:
-    O(resamples · n). More are put in a pseudo-random order, also given by the seed, and cut into
-    500 blocks, which are drawn instead: O(n + resamples · 500). The mean of a random block
-    varies as a mean of its size does, so the interval is as wide; it only lacks the skewness that
-    blocks average out, as the mean of so many users does anyway.
+    O(resamples · n). More users are put in a pseudo-random order, also from the seed, and cut into
+    500 blocks, which are drawn instead: O(n + resamples · 500). The mean of a random block varies
+    like the mean of as many single users, so the interval has the same width. Blocks only average
+    out the skewness, which the mean of so many users does anyway.
     """
     check_level(level)
     if resamples < 1:
@@ -109,7 +109,7 @@ def bootstrap_interval(
     sample = defined_values(values)
     if len(sample) < 2:
         return None
-    # deviations: the mean of a large common value would cost them digits
+    # deviations from the mean, because a large common value would cost digits
     centre = float(sample.mean())
     deviations = sample - centre
     if len(sample) <= _MAX_SINGLES:
@@ -125,9 +125,9 @@ def _means_of_singles(sample: FloatArray, resamples: int, seed: int) -> FloatArr
     means = np.empty(resamples)
     step = max(1, _DRAWS_AT_ONCE // len(sample))
     for start in range(0, resamples, step):
-        some = min(step, resamples - start)
-        drawn = rng.integers(0, len(sample), (some, len(sample)), dtype=np.int32)
-        means[start : start + some] = sample[drawn].mean(axis=1)
+        count = min(step, resamples - start)
+        drawn = rng.integers(0, len(sample), (count, len(sample)), dtype=np.int32)
+        means[start : start + count] = sample[drawn].mean(axis=1)
     return means
 
 
@@ -140,9 +140,9 @@ def _means_of_blocks(sample: FloatArray, resamples: int, seed: int) -> FloatArra
     return np.asarray((times @ sums) / (times @ sizes))
 
 
-@lru_cache(maxsize=1)  # mostly the next metric has as many users
+@lru_cache(maxsize=1)  # the next metric usually has the same number of users
 def _draws_of_blocks(n: int, resamples: int, seed: int) -> tuple[IntArray, FloatArray]:
-    """Return an order of n values, and how many times every resample has each block of them."""
+    """Return an order of n values, and how often every resample has each block."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     drawn = rng.integers(0, _BLOCKS, (resamples, _BLOCKS), dtype=np.int32)

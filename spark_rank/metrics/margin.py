@@ -19,8 +19,8 @@ from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_o
 def margin_loss(h: ArrayLike, y: ArrayLike, rho: float) -> float | None:
     """Return R̂_ρ, the mean of Φ_ρ(h_i − h_j) over the pairs with y_i > y_j: O(m log m).
 
-    Φ_ρ(z) is 1 for z ≤ 0, 0 for z ≥ ρ, and falls linearly between: at least the misranking, and
-    less sure of pairs that are ordered by less than ρ. None where all ratings tie.
+    Φ_ρ(z) is 1 for z ≤ 0, 0 for z ≥ ρ, and linear between. So the loss is at least the misranking;
+    pairs that are ordered by less than ρ count in part. None if all ratings are equal.
     """
     if not (np.isfinite(rho) and rho > 0.0):
         raise ValueError(f"rho must be a positive number, not {rho}")
@@ -63,10 +63,10 @@ def sorted_margin_loss(
 def _close_pairs(scores: FloatArray, levels: IntArray, n_levels: int, rho: float) -> float:
     """Return the sum of 1 − (h_i − h_j)/ρ over the pairs of levels l_i > l_j, 0 < h_i − h_j < ρ.
 
-    The descending scores are cut into cells, each less than ρ wide, the first scores of two
-    neighbours at least ρ apart: the two items of such a pair lie in one cell or in neighbouring
-    ones. So sums over the items within reach only grow inside a cell, of terms no larger than ρ;
-    a window that slides over all scores would take items out again, and lose digits by it.
+    The descending scores are cut into cells, each less than ρ wide, with the first scores of
+    neighbouring cells at least ρ apart. So the two items of such a pair are in the same cell or in
+    neighbouring cells, and sums within a cell only grow, by terms of at most ρ. A sliding window
+    over all scores would have to subtract items again, and lose digits.
     """
     m = len(scores)
     count = np.zeros(n_levels + 1, np.int64)
@@ -93,7 +93,7 @@ def _close_within(
     count: IntArray,
     total_gap: FloatArray,
 ) -> float:
-    """Add up ρ − (h_i − h_j) over the pairs inside a cell; the trees come and go empty."""
+    """Sum ρ − (h_i − h_j) over the pairs in a cell; the trees are empty before and after."""
     total = 0.0
     entering = start
     for j in range(start, stop):
@@ -118,7 +118,7 @@ def _close_across(
     count: IntArray,
     total_gap: FloatArray,
 ) -> float:
-    """Add up ρ − (h_i − h_j) over the pairs with i in the cell before and j in this one."""
+    """Sum ρ − (h_i − h_j) over the pairs with i in the cell before and j in this one."""
     total = 0.0
     first = start
     for j in range(stop - 1, start - 1, -1):
@@ -146,7 +146,7 @@ def _insert(count: IntArray, total_gap: FloatArray, level: int, gap: float) -> N
 
 @njit(cache=True)
 def _remove(count: IntArray, total_gap: FloatArray, level: int) -> None:
-    """Empty all nodes that hold an item of this level."""
+    """Reset all nodes that count an item of this level."""
     node = len(count) - 1 - level
     while node < len(count):
         count[node] = 0

@@ -1,6 +1,6 @@
 """The order of a user's items by score: the sort, and the tie rule, in one place.
 
-Score descending; equal scores by item id ascending where ids are given, else as they came.
+Score descending; equal scores by item id ascending if ids are given, otherwise in input order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from spark_rank.metrics.vectors import FloatArray, IntArray
 
 _RUN = 8  # runs this short are sorted by insertion
 _CELLS = 2  # per value
-_MOVES = 4  # per value that insertion is worth
+_MOVES = 4  # per value, up to which insertion is faster than merging
 
 
 def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
@@ -37,12 +37,12 @@ def ranking(scores: FloatArray, items: ArrayLike | None = None) -> IntArray:
 
 @njit(cache=True)
 def sort_descending(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the values from high to low and the positions they had; equal values keep theirs.
+    """Return the values from high to low and their former positions; equal values keep their order.
 
-    O(m) where the values are spread out, O(m log m) whatever they are: they are dealt into cells
-    between the highest and the lowest, and what is left to do is done by insertion, or by
-    merging if that would take too many moves. The values move along with their positions, so that
-    comparisons read memory in sequence.
+    O(m) if the values are spread out, at worst O(m log m). They are distributed to cells between
+    the highest and the lowest value, then sorted by insertion, or by merging if that would take too
+    many moves. Values move together with their positions, so that comparisons read memory in
+    sequence.
     """
     keys, order = _dealt(values)
     if not _insert(keys, order):
@@ -52,9 +52,9 @@ def sort_descending(values: FloatArray) -> tuple[FloatArray, IntArray]:
 
 @njit(cache=True)
 def _dealt(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return values and positions cell by cell; the order inside a cell is the one they had.
+    """Return values and positions cell by cell, in their former order inside a cell.
 
-    The number of a value's cell never falls as values do, however its reckoning is rounded.
+    A smaller value never has a smaller cell number, even with rounding.
     """
     m = len(values)
     highest = lowest = values[0] if m > 0 else 0.0
@@ -84,7 +84,7 @@ def _dealt(values: FloatArray) -> tuple[FloatArray, IntArray]:
 
 @njit(cache=True)
 def _insert(keys: FloatArray, order: IntArray) -> bool:
-    """Sort by insertion; give up in the middle, and return False, when that takes long."""
+    """Sort by insertion; stop, and return False, if that takes too many moves."""
     moves = _MOVES * len(keys)
     for i in range(1, len(keys)):
         key = keys[i]
@@ -147,14 +147,14 @@ def _merge(
     merged_keys: FloatArray,
     merged_order: IntArray,
 ) -> None:
-    """Merge two runs from both ends at once: two chains of steps that wait for nothing but memory.
+    """Merge two runs from both ends at once, as two independent chains of steps.
 
-    Neither end can run out before the shorter run's length; what is left then lies between.
+    Neither end can be exhausted before the length of the shorter run; the rest lies between them.
     """
     left, right, place = start, middle, start
     last_left, last_right, last = middle - 1, stop - 1, stop - 1
     for _ in range(min(middle - start, stop - middle)):
-        # a choice of values, not of branches: which side is next cannot be foretold
+        # select values instead of branching, because the next side is unpredictable
         from_right = keys[right] > keys[left]
         merged_keys[place] = keys[right] if from_right else keys[left]
         merged_order[place] = order[right] if from_right else order[left]
@@ -174,7 +174,7 @@ def _merge(
         right += from_right
         left += 1 - from_right
         place += 1
-    # of one side at most: element by element, for runs are too short for NumPy's way
+    # the rest of one side, element by element, because runs are too short for array operations
     for i in range(left, last_left + 1):
         merged_keys[place] = keys[i]
         merged_order[place] = order[i]

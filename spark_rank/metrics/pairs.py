@@ -72,9 +72,9 @@ def pair_cost(
         ``hr`` (eq. 4): |h_j − h_i|^n where scores and ratings order the pair in opposite ways.
         ``mp`` (eq. 5): |(h_j − h_i) − (y_j − y_i)|^n; M1D for n = 1 and MSD for n = 2.
         ``hmp`` (eq. 6): as ``mp``, where scores and ratings order the pair in opposite ways.
-        ``svr`` (eq. 7): ``max(0, |(h_j − h_i) − (y_j − y_i)| − ε)^n``. In print the ε stands
-        inside the absolute value, which would cost the two orders of one pair differently, with a
-        jump; meant is the ε-insensitive cost that the text names.
+        ``svr`` (eq. 7): ``max(0, |(h_j − h_i) − (y_j − y_i)| − ε)^n``. The printed equation has ε
+        inside the absolute value, which would give the two orders of a pair different costs, with
+        a jump. This is the ε-insensitive cost that the text names.
     power
         The n of the paper, 1 or 2.
     epsilon
@@ -87,7 +87,7 @@ def pair_cost(
     if not (np.isfinite(epsilon) and epsilon >= 0.0):
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
     if epsilon > 0.0 and cost != "svr":
-        raise ValueError(f"the cost {cost!r} has no epsilon; leave it out or ask for 'svr'")
+        raise ValueError(f"the cost {cost!r} has no epsilon: leave it out, or use cost='svr'")
     if cost == "mp":
         return mean_1norm_difference(h, y) if power == 1 else mean_squared_difference(h, y)
     if cost == "svr":

@@ -1,4 +1,4 @@
-"""Rank loss and the exact-rank rate; and from scores to ranks.
+"""Rank loss, exact-rank rate, and ranks from scores.
 
 References
 ----------

@@ -1,8 +1,8 @@
 """Kernels of the costs that depend on residuals r = h − y alone: MSD, M1D, c_MP and c_SVR.
 
 Each is a mean over all m² ordered pairs, an item with itself included, as in the papers. A cost
-beyond the largest float is infinite. Where only something on the way to it is that large, it is
-found in a larger unit.
+beyond the largest float is infinite. If only an intermediate result overflows, the cost is computed
+in a larger unit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def squared_difference(h: FloatArray, y: FloatArray) -> float:
 
 @njit(cache=True)
 def larger_unit(h: FloatArray, y: FloatArray) -> float:
-    """Return the power of two that brings all numbers below 1, and their differences below 2."""
+    """Return a power of two that scales all numbers below 1, and their differences below 2."""
     largest = 0.0
     for i in range(len(h)):
         largest = max(largest, abs(h[i]), abs(y[i]))
@@ -85,9 +85,9 @@ def _all_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float, flo
 def _sorted_costs(residuals: FloatArray, epsilon: float) -> tuple[float, float]:
     """Return the means of `insensitive_costs` for two or more descending residuals, in O(m).
 
-    On the way down, the items at more than ε above the present one only become more, and their
-    excesses only grow: their sum and sum of squares are carried from one item to the next by
-    adding positive terms, so no digit is lost to cancellation.
+    From high to low, the items that are more than ε above the current one only increase in number
+    and distance. So their sum and sum of squares are updated by adding positive terms only, and no
+    digits are lost to cancellation.
     """
     m = len(residuals)
     total = 0.0

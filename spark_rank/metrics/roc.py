@@ -33,9 +33,9 @@ from spark_rank.metrics.vectors import (
 def auc(
     h: ArrayLike, positive: ArrayLike, *, ties: Literal["half", "strict"] = "half"
 ) -> float | None:
-    """Return the share of pairs of a positive and a negative item that h orders rightly.
+    """Return the share of pairs of a positive and a negative item that h orders correctly.
 
-    O(m log m). None where there is no such pair.
+    O(m log m). None if there is no such pair.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def auc_interval(h: ArrayLike, positive: ArrayLike, level: float = 0.95) -> Inte
     that of Cortes and Mohri (2004), which averages over all classifications with a given number
     of errors instead of using the scores at hand, and is wider.
 
-    It is asymptotic: with a dozen items per class, or an AUC near 0 or 1, it covers less often
-    than `level` says. None with fewer than two items in a class, and where the variance comes out
-    as 0 (perfect separation; all scores equal): an interval without width would claim certainty.
+    It is asymptotic: with a dozen items per class, or an AUC near 0 or 1, it covers the AUC less
+    often than `level` says. None with fewer than two items in a class, or if the variance is 0
+    (perfect separation, or equal scores): an interval without width would claim certainty.
     """
     check_level(level)
     scores, classes = scores_and_classes(h, positive)
@@ -126,7 +126,7 @@ def curve_counts(scores: FloatArray, positive: BoolArray) -> tuple[IntArray, Int
     for i in range(m):
         n_true += positive[i]
         point += i == 0 or scores[i] != scores[i - 1]
-        false[point] = i + 1 - n_true  # of equal scores the last one stays
+        false[point] = i + 1 - n_true  # equal scores overwrite their point
         true[point] = n_true
         last[point] = i
     return false[: point + 1], true[: point + 1], last[: point + 1]

@@ -1,9 +1,8 @@
-"""What a user sees first: NDCG, precision, recall and average precision of the top n.
+"""Metrics of the top n items: NDCG, precision, recall and average precision.
 
-The order is that of `spark_rank.metrics.order`: score descending, equal scores by item id
-ascending where `items` are given, else as they came. A user without a relevant item (a user with
-nothing to gain, for NDCG) has no truth to be held against: None, not 0. Lists shorter than n are
-judged as they are.
+The order is that of `spark_rank.metrics.order`: score descending; equal scores by item id ascending
+if `items` are given, otherwise in the order of the input. For a user without a relevant item (or
+without any gain, for NDCG) the metrics are undefined: None, not 0. Lists may be shorter than n.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from spark_rank.metrics.vectors import BoolArray, FloatArray, none_if_nan, pair_
 
 
 def ndcg(h: ArrayLike, y: ArrayLike, n: int, *, items: ArrayLike | None = None) -> float | None:
-    """Return the discounted gain of the top n over that of the best order: O(m log m).
+    """Return the discounted gain of the top n, relative to that of the best order: O(m log m).
 
     The gain of an item is ``2^y − 1``, discounted by ``log2(1 + place)``; the best order is that
-    of the ratings. At most 1; and at least 0, as ratings must not be negative. None where the
-    best order gains nothing (no items, or all ratings 0), where a rating is negative (hiding an
-    item would be rewarded), and where 2^y overflows.
+    of the ratings. The result is between 0 and 1. None if the best order has no gain (no items, or
+    all ratings 0), if a rating is negative (hiding an item would be rewarded), or if 2^y overflows.
     """
     _check_top(n)
     scores, ratings = pair_of_vectors(h, y)
@@ -35,7 +33,7 @@ def precision(
 ) -> float | None:
     """Return the share of relevant items (y ≥ `relevant_from`) among the top n: O(m log m).
 
-    Of a user with m < n items all m are the top. None where no item is relevant.
+    With m < n items, all m are the top. None if no item is relevant.
     """
     return none_if_nan(top_rates(_relevance_by_score(h, y, n, relevant_from, items), n)[0])
 
@@ -53,10 +51,10 @@ def recall(
 def average_precision(
     h: ArrayLike, y: ArrayLike, n: int, relevant_from: float, *, items: ArrayLike | None = None
 ) -> float | None:
-    """Return AP@n: the precisions at the places of the relevant items in the top n, averaged.
+    """Return AP@n: the mean of the precisions at the places of the relevant items in the top n.
 
-    The sum is divided by the number of relevant items, or by n where there are more, so that the
-    best order has 1. O(m log m). None where no item is relevant.
+    The sum is divided by the number of relevant items, or by n if there are more, so that the best
+    order has AP 1. O(m log m). None if no item is relevant.
     """
     return none_if_nan(top_rates(_relevance_by_score(h, y, n, relevant_from, items), n)[2])
 

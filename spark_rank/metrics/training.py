@@ -28,9 +28,9 @@ def batch_training_metrics(
 ) -> dict[str, NDArray[np.float64]]:
     """Return `TRAINING_METRICS` by name, one entry per user; NaN where undefined.
 
-    The parameters are those of `batch_metrics` and `margin_loss`, the kernels and the bits those
-    of the metrics for one user; users not `with_margin` have no margin loss, which takes as long
-    as the rest. O(m log m) for a user with m items.
+    The parameters are those of `batch_metrics` and `margin_loss`; the kernels and results are those
+    of the metrics for one user. Only users `with_margin` get the margin loss, which takes as long
+    as all other metrics. O(m log m) for a user with m items.
     """
     if not (np.isfinite(rho) and rho > 0.0):
         raise ValueError(f"rho must be a positive number, not {rho}")
@@ -56,7 +56,7 @@ def _measure_users(
     rho: float,
     table: FloatArray,
 ) -> None:
-    """Fill the metrics × users table, which comes full of NaN."""
+    """Fill the metrics × users table, which is NaN at first."""
     for user in range(len(ends) - 1):
         h = scores[ends[user] : ends[user + 1]]
         y = ratings[ends[user] : ends[user + 1]]

@@ -1,4 +1,4 @@
-"""What comes in is checked, and what is undefined goes out as None: one rule for every metric."""
+"""Checks the input of every metric, and turns undefined results (NaN) into None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BoolArray = NDArray[np.bool_]
 
 def pair_of_vectors(h: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return scores and ratings as float64 vectors of one length, or raise ValueError."""
-    # copies: a kernel is then compiled for one kind of array, never again for a read-only one
+    # copies, so that a kernel is compiled only once and not again for read-only arrays
     scores, targets = np.array(h, dtype=np.float64), np.array(y, dtype=np.float64)
     if scores.ndim != 1 or scores.shape != targets.shape:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Archives whose bytes depend on nothing but what is in them."""
+"""Writes reproducible archives: their bytes depend only on the packed files."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# seconds since 1970 of a day in 1980, and how many more a file's time may have
+# the earliest time of a file, a day in 1980 as seconds since 1970, and how many seconds may follow
 _FIRST_TIME, _TIMES = 315_532_800, 1 << 29
 
 
 class PackageError(Exception):
-    """Something that cannot be packed; the message says what to do."""
+    """The package cannot be made; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of the archive: its bytes, or where they are and the checksum they must have."""
+    """A file of the archive: its bytes, or a path and the checksum that its bytes must have."""
 
     content: bytes | Path
     executable: bool = False
     sha256: bytes | None = None
 
     def read(self) -> bytes:
-        """Return the bytes, or raise `PackageError` if they are not what was installed."""
+        """Return the bytes, or raise `PackageError` if they differ from the checksum."""
         if isinstance(self.content, bytes):
             return self.content
         data = self.content.read_bytes()
         if self.sha256 is not None and hashlib.sha256(data).digest() != self.sha256:
             raise PackageError(
-                f"{self.content}: is not as it was installed: remove .venv and run `make setup`"
+                f"{self.content}: was changed since its installation: remove .venv and run "
+                "`make setup`"
             )
         return data
 
@@ -50,11 +51,11 @@ Entries = Mapping[str, File | Link]
 
 
 def write_archive(path: Path, entries: Entries, level: int) -> None:
-    """Write a tar.gz, in the order of the names; it is there when it is complete."""
+    """Write a tar.gz in the order of the names; it appears when it is complete."""
     part = path.with_name(f".{path.name}.part")
     with (
         part.open("wb") as raw,
-        # a gzip header would tell the time and the name
+        # no time and no name in the gzip header
         gzip.GzipFile("", "wb", level, raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
@@ -77,9 +78,9 @@ def _member(name: str, entry: File | Link) -> tuple[tarfile.TarInfo, bytes]:
 
 
 def _time_of(data: bytes) -> int:
-    """Return seconds that other content does not share.
+    """Return a modification time that depends on the content.
 
-    Python finds compiled modules by the time and size of the source: with one time for all, what
-    was compiled of an older version would be taken for the newer one's.
+    Python takes a cached module as valid if time and size of the source match. With the same time
+    for all files, Python could run the compiled module of an older version.
     """
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big") % _TIMES

@@ -1,4 +1,4 @@
-"""What spark_rank needs at run time, as it is installed in this environment."""
+"""The packages that spark_rank needs at run time, as they are installed in this environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from spark_rank.packaging.archive import File, PackageError
 
-# of Spark the workers need Python's side: the JVM's is where Spark is installed
+# workers need only the Python part of pyspark: Spark's installation has the JVM part
 _NOT_PACKED = {
     "pyspark": {"jars", "bin", "sbin", "data", "examples", "licenses", "python"},
 }
@@ -22,13 +22,13 @@ _LEFT_OUT = {"tests", "__pycache__"}
 
 
 def with_dependencies(requirements: Iterable[str]) -> list[Distribution]:
-    """Return what is installed for the requirements and for theirs in turn, sorted by name."""
+    """Return the installed packages of the requirements and of all they require, by name."""
     found: dict[str, Distribution] = {}
     waiting = [Requirement(text) for text in requirements]
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
-        # what an extra asks for is no requirement of the plain package
+        # the plain package does not require what an extra requires
         if name in found or not _applies(requirement):
             continue
         try:
@@ -44,34 +44,36 @@ def _applies(requirement: Requirement) -> bool:
 
 
 def check_locked(distributions: Iterable[Distribution], lock: Path) -> None:
-    """Raise `PackageError` unless every version that is installed is one of the lock's."""
+    """Raise `PackageError` unless the lock has every installed version."""
     pinned: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)==([^\s;\\]+)", lock.read_text(), re.MULTILINE):
         pinned.setdefault(canonicalize_name(name), set()).add(version)
-    for one in distributions:
-        name = canonicalize_name(one.metadata["Name"])
-        if one.version not in pinned.get(name, set()):
+    for package in distributions:
+        name = canonicalize_name(package.metadata["Name"])
+        if package.version not in pinned.get(name, set()):
             wanted = " or ".join(sorted(pinned.get(name, {"no version of it"})))
             raise PackageError(
-                f"{name} {one.version} is installed, {lock} has {wanted}: run `make setup`"
+                f"{name} {package.version} is installed, {lock} has {wanted}: run `make setup`"
             )
 
 
-def installed_files(one: Distribution) -> Iterator[tuple[str, File]]:
+def installed_files(package: Distribution) -> Iterator[tuple[str, File]]:
     """Yield a distribution's files by their place in site-packages, with their checksums.
 
-    Scripts are left out, for their first lines name this environment; so are tests.
+    Scripts are left out, because their first lines name this environment; so are tests.
     """
-    if one.files is None:
-        raise PackageError(f"{one.metadata['Name']}: has no list of its files: run `make setup`")
-    unwanted = _NOT_PACKED.get(canonicalize_name(one.metadata["Name"]), set())
-    for found in one.files:
-        place = PurePosixPath(str(found))
+    if package.files is None:
+        raise PackageError(
+            f"{package.metadata['Name']}: has no list of its files: run `make setup`"
+        )
+    unwanted = _NOT_PACKED.get(canonicalize_name(package.metadata["Name"]), set())
+    for file in package.files:
+        place = PurePosixPath(str(file))
         within = place.parts[1:2] if len(place.parts) > 2 else ()
         if place.parts[0] == ".." or _LEFT_OUT & {*place.parts[:-1]} or unwanted & {*within}:
             continue
-        source = Path(str(found.locate()))
-        digest = None if found.hash is None else _decoded(found.hash.value)
+        source = Path(str(file.locate()))
+        digest = None if file.hash is None else _decoded(file.hash.value)
         yield str(place), File(source, _is_executable(source), digest)
 
 

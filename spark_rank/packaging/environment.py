@@ -1,7 +1,7 @@
-"""A Python environment that works wherever it is unpacked, beside the interpreter it was made for.
+"""A packed Python environment that works in any folder, with the interpreter it was made for.
 
-It is a virtual environment whose interpreter is a link to the one of the machine. Nothing in it
-names the place where it is, so that it needs no activation and no change after unpacking.
+It is a virtual environment whose interpreter is a link to the machine's interpreter. No file
+contains the environment's own path, so it needs no activation and no change after unpacking.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def own_interpreter() -> Path:
 
 
 def environment(wheel: Path, lock: Path, interpreter: Path) -> dict[str, File | Link]:
-    """Return the environment's files: the wheel, and what it needs as it is installed here.
+    """Return the environment's files: the wheel, and its requirements as installed here.
 
-    `interpreter` is where the machines that unpack it have their Python.
+    `interpreter` is the path of Python on the machines that unpack the environment.
     """
     packages = with_dependencies(requirements_of(wheel))
     check_locked(packages, lock)
@@ -43,7 +43,7 @@ def environment(wheel: Path, lock: Path, interpreter: Path) -> dict[str, File | 
 
 
 def skeleton(interpreter: Path) -> dict[str, File | Link]:
-    """Return what makes a directory an environment, with the command `spark-rank`."""
+    """Return the files of an empty environment, with the command `spark-rank`."""
     if not interpreter.is_absolute():
         raise PackageError(f"{interpreter}: name the interpreter by its full path")
     settings = (
@@ -60,7 +60,7 @@ def skeleton(interpreter: Path) -> dict[str, File | Link]:
 
 
 def requirements_of(wheel: Path) -> list[str]:
-    """Return what a wheel requires."""
+    """Return the requirements of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
         metadata = HeaderParser().parsestr(archive.read(name).decode())

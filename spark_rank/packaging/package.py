@@ -1,4 +1,4 @@
-"""Make what a cluster needs: the wheel, a packed Python environment, the jobs and configurations.
+"""Make the package for a cluster: wheel, packed Python environment, jobs and configurations.
 
 python -m spark_rank.packaging.package build/package [--interpreter /usr/bin/python3.11]
 """
@@ -19,16 +19,16 @@ from spark_rank.packaging.environment import environment, own_interpreter
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "conf" / "requirements.lock"
 ARCHIVE = "environment.tar.gz"
-# what is beside the archive: the commands of spark-submit, and configurations to begin with
+# files beside the archive: the jobs for spark-submit, and configurations to begin with
 _BESIDE = ("jobs/*.py", "conf/*.yaml", "conf/*.conf", "conf/paper/*.yaml")
-# the earliest time that a wheel can hold
+# the earliest time that a wheel's files can have
 _TIME = "315532800"
-# machine code packs no better at higher ones, which take several times as long
+# higher levels take several times as long and do not make machine code smaller
 _LEVEL = 1
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the package's wheel, from a copy: what an older build has left is not in it."""
+    """Build the package's wheel from a copy of the sources, without files of older builds."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as temporary:
         copy = Path(temporary)
         shutil.copytree(ROOT / "spark_rank", copy / "spark_rank",
@@ -57,9 +57,9 @@ def make_package(folder: Path, interpreter: Path) -> Path:
 
 
 def clear(folder: Path) -> None:
-    """Make an empty folder, in place of an older package but of nothing else."""
+    """Make an empty folder; it may replace an older package, but no other files."""
     if folder.is_dir() and any(folder.iterdir()) and not list(folder.glob("spark_rank-*.whl")):
-        raise PackageError(f"{folder} holds something that is no package: name another folder")
+        raise PackageError(f"{folder} is not empty and not a package: name another folder")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
@@ -69,10 +69,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m spark_rank.packaging.package", description=__doc__
     )
-    parser.add_argument("folder", type=Path, help="where it goes; what is there is replaced")
+    parser.add_argument("folder", type=Path, help="where to write; an older package is replaced")
     parser.add_argument(
         "--interpreter", type=Path, default=own_interpreter(),
-        help="where the machines of the cluster have this version of Python "
+        help="path of this version of Python on the machines of the cluster "
         "(default: %(default)s, as here)",
     )  # fmt: skip
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Preference-based ranking: sort by a pairwise preference, and aggregate voters' rankings."""
+"""Preference-based ranking: sorts by a pairwise preference, and aggregates voters' rankings."""
 
 from spark_rank.preference.aggregation import (
     METHODS,

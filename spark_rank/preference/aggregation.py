@@ -23,26 +23,26 @@ from spark_rank.preference.rankings import Ranking
 from spark_rank.preference.ready_made import from_majorities
 from spark_rank.preference.sorting import degree_rank, quicksort_rank
 
-# an order is proven optimal when its score meets the bound to this share of it
+# an order is optimal if its score equals the bound up to this share of the score
 _PROOF = 1e-9
-# sums that differ by less than this share of the largest possible one are equal
+# sums are equal if they differ by less than this share of the largest possible sum
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """One order of all items, and how good it is known to be.
+    """One order of all items, with its score and the proven bounds of the best score.
 
     Attributes
     ----------
     order : the items, best first.
     score : Kemeny score, the number of voters' pairwise opinions that the order contradicts.
-    lower_bound : Σ min(m_uv, m_vu), whatever the method: no order can score less.
-    proven_bound : the best lower bound known, above `lower_bound` if the exact solver raised it.
+    lower_bound : Σ min(m_uv, m_vu), for every method: no order can score less.
+    proven_bound : the best proven lower bound, above `lower_bound` if the exact solver raised it.
     gap : (score − proven_bound) / score, 0 if the score is 0.
     method : the name of the method.
-    optimal : whether the gap is 0, so that no order scores less. Any method may come to it.
-    misranked : share of all pairwise opinions that the order contradicts; None without any.
+    optimal : whether the gap is 0, so that no order scores less. Any method may reach it.
+    misranked : share of all pairwise opinions that the order contradicts; None without opinions.
     """
 
     order: list[Any]
@@ -66,8 +66,8 @@ def aggregate(
     """Aggregate voters' rankings, full, partial or tied, into one order of all items.
 
     A ranking lists items from the best to the worst, tied ones in a set or tuple; or it maps items
-    to levels, the higher the better. A voter does not compare the items that it leaves out.
-    `items` are all the items, in the order that breaks ties; by default those named, ascending.
+    to levels, the higher the better. Items that a ranking leaves out are not compared by its voter.
+    `items` are all items, in the order that breaks ties; by default the ranked items, ascending.
     The other arguments are those of `aggregate_majorities`.
     """
     majorities, rows = count_majorities(rankings, items)
@@ -94,8 +94,8 @@ def aggregate_majorities(
         single items until no move helps; ``exact``, a least Kemeny score by integer programming.
     items : names of the rows, by default their numbers. Their order breaks ties.
     seed : of QuickSort's pivots.
-    time_limit : seconds for ``exact``; when they are over, the best order found is returned with
-        the gap that is proven by then. Only then does a result depend on the machine.
+    time_limit : seconds for ``exact``; after that, the best order so far is returned with the gap
+        that is proven. Only then does a result depend on the machine.
     """
     counts = checked_majorities(majorities)
     rows = list(range(len(counts))) if items is None else list(items)
@@ -128,13 +128,13 @@ def _solve(
         order, proven = exact_order(counts, start, _checked_limit(time_limit))
         return order, max(proven, bound)
     if method not in _HEURISTICS:
-        raise InvalidSettingError(f"method={method!r} is not known: give one of {list(METHODS)}")
+        raise InvalidSettingError(f"method={method!r} is unknown: give one of {list(METHODS)}")
     return _HEURISTICS[method](counts, seed), bound
 
 
 def _borda(counts: FloatArray, seed: int) -> list[int]:
     points = (counts - counts.T).sum(axis=1)
-    # weighted voters give fractions, whose sums must not break ties by rounding
+    # weighted voters give fractions; rounding of their sums must not break ties
     largest = float(counts.max(initial=0.0)) or 1.0
     steps = np.rint(points / largest / (_ROUNDING * max(len(counts), 1)))
     return [int(row) for row in np.argsort(-steps, kind="stable")]
@@ -151,7 +151,7 @@ def _quicksort(counts: FloatArray, seed: int) -> list[int]:
 
 def _local_search(counts: FloatArray, seed: int) -> list[int]:
     starts = [start(counts, seed) for start in (_borda, _copeland, _quicksort)]
-    # min takes the first of equals: the choice is deterministic
+    # if several are equal, min takes the first: the choice is deterministic
     return insertion_search(min(starts, key=lambda order: kemeny_score(order, counts)), counts)
 
 
@@ -161,7 +161,7 @@ def _checked_limit(time_limit: float) -> float:
     return float(time_limit)
 
 
-# all but `exact`, which alone proves a bound and takes a time limit
+# all methods except `exact`, which proves a bound and takes a time limit
 _HEURISTICS: dict[str, Callable[[FloatArray, int], list[int]]] = {
     "borda": _borda,
     "copeland": _copeland,

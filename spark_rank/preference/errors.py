@@ -1,8 +1,8 @@
-"""What can go wrong in preference-based ranking, by name; each message says what to do."""
+"""The errors of preference-based ranking; each message says what to do."""
 
 
 class PreferenceError(ValueError):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error of preference-based ranking."""
 
 
 class InvalidPreferenceError(PreferenceError):
@@ -10,7 +10,7 @@ class InvalidPreferenceError(PreferenceError):
 
 
 class InvalidRankingError(PreferenceError):
-    """A ranking repeats an item, misses one, or names one that is not known."""
+    """A ranking repeats an item, misses one, or names an unknown one."""
 
 
 class InvalidMajoritiesError(PreferenceError):

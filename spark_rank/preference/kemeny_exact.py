@@ -1,10 +1,10 @@
-"""A least Kemeny score by integer programming (the linear ordering problem).
+"""Finds the least Kemeny score by integer programming (the linear ordering problem).
 
-A variable per pair says which of the two goes first; an assignment is an order iff it holds no
-directed triangle. Triangles are forbidden only once a solution contains them (cutting planes).
-The items are first split into the strong components of the strict-majority graph: some optimal
-order keeps each component together, for whatever the order within two components, all pairs
-between them can follow the majority.
+A variable per pair says which item goes first; an assignment is an order if it has no directed
+triangle. Triangles are forbidden only once a solution contains them (cutting planes). The items are
+first split into the strong components of the strict-majority graph. Some optimal order keeps each
+component together, because the pairs between two components can follow the majority for any order
+within them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from spark_rank.preference.majorities import FloatArray, kemeny_lower_bound, kem
 
 IntArray = NDArray[np.int64]
 
-_TOLERANCE = 1e-6  # what the solver may violate a triangle by, and miss in costs of at most 1
-_NEARLY_TIGHT = 0.2  # triangles this close to being violated are worth their row in the MILP
+_TOLERANCE = 1e-6  # the solver's error in a triangle, and in costs of at most 1
+_NEARLY_TIGHT = 0.2  # triangles this close to a violation get a row in the integer programme
 _INFEASIBLE = 2
 
 
@@ -35,9 +35,9 @@ def exact_order(
 ) -> tuple[list[int], float]:
     """Return an order of least Kemeny score, and the bound that proves it.
 
-    Where `time_limit` (seconds) runs out, the order is the best found, no worse than `start`, and
-    the bound is below its score. Exponential time at worst. Of adjacent items whose majorities
-    draw, the one of the smaller row goes first.
+    If `time_limit` (seconds) runs out, the order is the best so far, no worse than `start`, and the
+    bound is below its score. Exponential time at worst. If adjacent items have equal majorities,
+    the one with the smaller row goes first.
     """
     deadline = time.monotonic() + time_limit
     rank_in_start = {row: place for place, row in enumerate(start)}
@@ -57,11 +57,11 @@ def exact_order(
 
 
 class _Component:
-    """The linear ordering problem of one component, in the process of being solved.
+    """The state of solving the linear ordering problem of one component.
 
-    `best` is the best order known, at first that of the rows; `score` its Kemeny score; `bound` is
-    proven. `step` is what any two scores differ by a multiple of, 0 if that is not known. The
-    solver, whose tolerances are absolute, is given costs in `unit`, the largest of them.
+    `best` is the best order so far, at first that of the rows; `score` is its Kemeny score; `bound`
+    is the proven bound. Any two scores differ by a multiple of `step`, which is 0 if unknown. The
+    solver has absolute tolerances, so its costs are in `unit`, the largest cost.
     """
 
     def __init__(self, counts: FloatArray, deadline: float) -> None:
@@ -79,7 +79,7 @@ class _Component:
         self.cuts = np.empty((0, 3), dtype=np.int64)
 
     def solve(self) -> None:
-        """Solve the relaxation with all triangles it needs, then, if need be, the integers."""
+        """Solve the relaxation with the triangles that it needs, then the integers if necessary."""
         choices = self._majority_choices()
         while not self.proven() and len(new := _triangles(choices, 2.0 + _TOLERANCE)):
             self.cuts = np.concatenate([self.cuts, new])
@@ -92,7 +92,7 @@ class _Component:
         self.cuts = _united(self.cuts, _triangles(choices, 2.0 - _NEARLY_TIGHT))
         while not self.proven():
             result = self._minimise(integral=True)
-            if result.status == _INFEASIBLE:  # no order is better than the best
+            if result.status == _INFEASIBLE:  # no order is better than the best so far
                 self.bound = self.score
                 return
             if result.mip_dual_bound is not None:
@@ -111,11 +111,11 @@ class _Component:
         return self.bound >= self.score
 
     def _minimise(self, *, integral: bool) -> OptimizeResult:
-        """Minimise the cost of the pairs under the cuts, for what is left of the time."""
+        """Minimise the cost of the pairs under the cuts, within the remaining time."""
         costs = self.costs / self.unit
         constraints = [self._cut_rows()]
         if integral and self.step:
-            # strictly better orders only; any is better by a whole step
+            # only strictly better orders, which are better by at least a step
             better = (self.score - self.constant - self.step / 2.0) / self.unit
             constraints.append(LinearConstraint(costs[None, :], -np.inf, better))
         return milp(
@@ -143,7 +143,7 @@ class _Component:
         return LinearConstraint(matrix, -np.inf, 2.0 - (~forward).sum(axis=1))
 
     def _majority_choices(self) -> FloatArray:
-        """Return the solution without any triangle forbidden."""
+        """Return the solution without any forbidden triangle."""
         return self._choices((self.costs < 0.0).astype(np.float64))
 
     def _choices(self, x: FloatArray) -> FloatArray:
@@ -181,7 +181,7 @@ class _Component:
 def _components(counts: FloatArray) -> list[list[int]]:
     """Return the strong components of the strict-majority graph, winners first.
 
-    Among components that may come next, the one with the smallest row does.
+    Among components that may come next, the one with the smallest row comes next.
     """
     beats = counts > counts.T
     n_components, labels = connected_components(csr_array(beats), connection="strong")
@@ -215,12 +215,12 @@ def _triangles(choices: FloatArray, above: float) -> IntArray:
     return np.concatenate(found)
 
 
-def _united(cuts: IntArray, more: IntArray) -> IntArray:
-    return np.asarray(np.unique(np.concatenate([cuts, more]), axis=0))
+def _united(cuts: IntArray, new: IntArray) -> IntArray:
+    return np.asarray(np.unique(np.concatenate([cuts, new]), axis=0))
 
 
 def _common_divisor(costs: FloatArray) -> float:
-    """Return the greatest common divisor of whole costs, 0 if some are not whole."""
+    """Return the greatest common divisor of whole costs, 0 if a cost is not whole."""
     whole = np.rint(costs)
     if (whole != costs).any() or np.abs(costs).max() >= 2.0**53:
         return 0.0
@@ -228,7 +228,7 @@ def _common_divisor(costs: FloatArray) -> float:
 
 
 def _settle_draws(order: list[int], counts: FloatArray) -> None:
-    """Exchange adjacent items in a draw until the smaller row goes first: the score stays."""
+    """Swap adjacent items with equal majorities until the smaller row is first; same score."""
     for end in range(1, len(order)):
         place = end
         while place > 0:

@@ -1,4 +1,4 @@
-"""Local search for a small Kemeny score: single items move to better places."""
+"""Local search for a small Kemeny score: moves single items to better places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_rank.preference.majorities import FloatArray
 
 IntArray = NDArray[np.int64]
 
-# a move must gain more than this share of all opinions, so that rounding cannot send it in circles
+# a move must gain more than this share of all opinions, so that rounding causes no endless loop
 _LEAST_GAIN = 1e-12
 
 
@@ -23,7 +23,7 @@ def insertion_search(order: Sequence[int], majorities: FloatArray) -> list[int]:
     go on until none finds a gain. The Kemeny score never rises.
     """
     places = np.array(order, dtype=np.int64)
-    # margins decide everything: cost of putting v before u instead of u before v
+    # only margins matter: the cost of putting v before u instead of u before v
     margins = np.ascontiguousarray(majorities - majorities.T)
     _descend(places, margins, _LEAST_GAIN * float(majorities.sum()))
     return [int(row) for row in places]
@@ -35,7 +35,7 @@ def _descend(order: IntArray, margins: FloatArray, least_gain: float) -> None:
     n = len(order)
     unmoved = 0
     item = 0
-    # n items in a row that cannot move are a whole sweep without a gain
+    # n successive items without a move are a whole sweep without a gain
     while unmoved < n:
         place = 0
         while order[place] != item:
@@ -51,7 +51,7 @@ def _descend(order: IntArray, margins: FloatArray, least_gain: float) -> None:
 
 @njit(cache=True)
 def _best_place(order: IntArray, margins: FloatArray, place: int, least_gain: float) -> int:
-    """Return where the item at `place` gains most; the nearest such place, in front first."""
+    """Return the place where an item gains most; if several are equal, the nearest, front first."""
     item = order[place]
     best_gain = least_gain
     best = place

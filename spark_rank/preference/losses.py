@@ -1,4 +1,4 @@
-"""How far a preference or a ranking is from the truth, as the weighted share of wrong pairs."""
+"""Losses of a preference or a ranking against the truth: the weighted share of wrong pairs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def preference_loss(
 ) -> float | None:
     """Return ``L(h, τ*) = 2/(n(n−1)) Σ_{u≠v} h(u, v) τ*(v, u)`` over the items of `truth`.
 
-    ``τ*(v, u) = ω(σ*(v), σ*(u))`` if the truth puts v above u, else 0: tied pairs count nothing,
-    but do count in n(n−1). `truth` is a ranking, ties grouped, or a mapping from item to level
+    ``τ*(v, u) = ω(σ*(v), σ*(u))`` if the truth puts v above u, else 0: tied pairs have loss 0, but
+    are counted in n(n−1). `truth` is a ranking with grouped ties, or a mapping from item to level
     (see `rankings`). At most n(n−1)/2 calls of h, one `against` per item. With fewer than two
     items there is no pair: None.
     """
@@ -64,7 +64,7 @@ def ranking_loss(order: Sequence[Any], truth: Ranking, weight: Weight = kemeny) 
 
 
 def _inversions(positions: IntArray, parts: IntArray) -> int:
-    """Count the pairs whose better part stands further back."""
+    """Count the pairs whose better part is further back."""
     distinct, levels = np.unique(-parts, return_inverse=True)
     return int(misranked_pairs(-positions.astype(np.float64), levels, len(distinct)))
 

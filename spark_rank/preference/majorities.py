@@ -1,4 +1,4 @@
-"""Counts of voters per pair, m_uv = how many put u above v, and Kemeny's score on them."""
+"""Counts of voters per pair, m_uv = number of voters who put u above v, and the Kemeny score."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def count_majorities(
     """Return the n×n matrix m_uv of voters who put u above v, and the items of its rows.
 
     Rankings may be partial: an item that a voter leaves out is not compared by this voter (it is
-    *not* put behind the others); tied items count for neither direction. `items` fixes the rows;
-    by default they are all items named, in ascending order. O(Σ n_v²) for n_v items of voter v.
+    *not* put behind the others). Tied items count for neither direction. `items` are the rows; by
+    default all ranked items in ascending order. O(Σ n_v²) for n_v items of voter v.
     """
     ballots = [read_ranking(ranking) for ranking in rankings]
     rows = _sorted_items(ballots) if items is None else list(items)

@@ -1,8 +1,8 @@
-"""Rankings of many users' items by scores or votes, compiled: what the stage `rank` is made of.
+"""Compiled rankings of many users' items by scores or votes, for the stage `rank`.
 
-`quicksort_rank` and `degree_rank` take any preference and ask it through Python; here preferences
-are those of scores, and the draws a function of a key of the user's and their number, so that
-nothing depends on who else is ranked. Both give the same orders where the draws are the same.
+`quicksort_rank` and `degree_rank` take any preference and call it in Python. Here preferences come
+from scores, and a draw is a function of the user's key and the draw's number, so that rankings do
+not depend on other users. With the same draws both give the same orders.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ IntArray = NDArray[np.int64]
 class UserRankings(NamedTuple):
     """The rankings of some users.
 
-    `chosen` are the rows of their items, most preferred first, user after user, of which user u
-    has those from ``ends[u]`` to ``ends[u + 1]``. `calls` are the pairs that the preference was
-    asked for. Losses are NaN where they are undefined: `preference_losses` with fewer than two
-    items, `ranking_losses` also where not all items are ordered.
+    `chosen` are the rows of their items, most preferred first, user after user; user u has those
+    from ``ends[u]`` to ``ends[u + 1]``. `calls` is the number of compared pairs. Undefined losses
+    are NaN: `preference_losses` with fewer than two items, `ranking_losses` also if not all items
+    are ordered.
     """
 
     chosen: IntArray
@@ -40,7 +40,7 @@ class UserRankings(NamedTuple):
 def rank_users(
     scores: FloatArray, ratings: FloatArray, ends: IntArray, keys: Words, sort: bool, top: int
 ) -> Any:
-    """Order every user's items: by QuickSort with random pivots, or else by degree.
+    """Order every user's items: by QuickSort with random pivots, or by degree.
 
     Item i is preferred to item j by the share of voters that score it higher, a tie counting ½.
     O(V n log n) a user by QuickSort, O(V n²) by degree, and O(V n log n) for the losses, which are
@@ -54,9 +54,9 @@ def rank_users(
     ratings
         The same items' ratings.
     keys
-        What a user's draws depend on.
+        One per user; the user's draws depend on it.
     sort, top
-        Whether to sort by QuickSort; of how many items the order is asked for.
+        Whether to sort by QuickSort; how many items to order.
     """
     users = len(ends) - 1
     sizes = np.minimum(np.diff(ends), top)
@@ -89,7 +89,7 @@ def rank_users(
 
 @njit(cache=True, nogil=True)
 def _quicksort(scores: FloatArray, key: Any, wanted: int) -> tuple[IntArray, int]:
-    """Return the rows in the order of `quicksort_rank`, the first `wanted` of them at their places.
+    """Return the rows in the order of `quicksort_rank`; only the first `wanted` are in order.
 
     Draw t is a function of the key and t.
     """
@@ -136,7 +136,7 @@ def _quicksort(scores: FloatArray, key: Any, wanted: int) -> tuple[IntArray, int
 
 @njit(cache=True, nogil=True)
 def _by_degree(scores: FloatArray) -> IntArray:
-    """Return the rows by how many others each is preferred to, ties in their order."""
+    """Return the rows by the number of others that each is preferred to; ties keep their order."""
     n, voters = scores.shape
     doubled = np.zeros(n, np.int64)
     for i in range(n):
@@ -160,7 +160,7 @@ def _falling(order: IntArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _levels(ratings: FloatArray) -> tuple[IntArray, int]:
-    """Return the number of every rating among those that differ, from 0, and how many differ."""
+    """Return the level of every rating, from 0, and the number of levels."""
     different = np.unique(ratings)
     return np.searchsorted(different, ratings), len(different)
 

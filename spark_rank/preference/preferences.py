@@ -19,8 +19,8 @@ class Preference(ABC):
     """Says how strongly u is preferred to v: h(u, v) in [0, 1] with h(u, v) + h(v, u) = 1.
 
     It may be non-transitive. Values strictly between 0 and 1 are probabilities: an algorithm that
-    needs a decision draws it. A subclass must give `__call__`; it overrides `against` where one
-    item can be held against many at once, which is what the algorithms ask for.
+    needs a decision draws it. A subclass must define `__call__`. It overrides `against` if it can
+    compare one item with many at once, which is what the algorithms call.
     """
 
     @abstractmethod
@@ -34,7 +34,7 @@ class Preference(ABC):
 
 
 class Counted(Preference):
-    """Counts the pairs that a preference is asked for: `calls`, one per pair and direction.
+    """Counts in `calls` the pairs for which a preference is called, in either direction.
 
     One `against` call on n items counts n. Wrap a preference to measure an algorithm.
     """
@@ -55,7 +55,7 @@ class Counted(Preference):
 
 
 class _PairFunction(Preference):
-    """Makes a plain function of two items a preference."""
+    """A preference from a plain function of two items."""
 
     def __init__(self, function: Callable[[Any, Any], float]) -> None:
         self.function = function
@@ -72,7 +72,7 @@ def as_preference(prefer: Preference | Callable[[Any, Any], float]) -> Preferenc
 def item_array(items: Iterable[Any]) -> ItemArray:
     """Return the items as a vector, so that algorithms can take subsets: whole numbers as int64.
 
-    All other items (strings, tuples, records) are kept as the objects they are.
+    All other items (strings, tuples, records) stay Python objects.
     """
     if isinstance(items, np.ndarray) and items.ndim == 1:
         return items
@@ -84,14 +84,14 @@ def item_array(items: Iterable[Any]) -> ItemArray:
 
 
 def checked_preferences(prefer: Preference, u: Any, others: ItemArray) -> FloatArray:
-    """Return `prefer.against(u, others)`, refused unless it is one number in [0, 1] per item."""
+    """Return `prefer.against(u, others)`; raise unless it is one number in [0, 1] per item."""
     values = np.asarray(prefer.against(u, others), dtype=np.float64)
     if values.shape != others.shape:
         raise InvalidPreferenceError(
             f"against() returned shape {values.shape} for {len(others)} items: return one number "
             "per item"
         )
-    # written so that NaN fails
+    # written so that NaN fails the check
     if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
         wrong = int(np.argmin((values >= 0.0) & (values <= 1.0)))
         raise InvalidPreferenceError(

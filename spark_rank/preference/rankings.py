@@ -1,8 +1,8 @@
-"""The one input form of rankings and truths: items from the best to the worst, tied ones grouped.
+"""The input form of rankings and truths: items from the best to the worst, tied items grouped.
 
 ``["a", {"b", "c"}, "d"]`` puts a first, b and c tied behind it, and d last; a group is a set,
-frozenset or tuple. So an item itself may be anything hashable but these. A mapping from item to
-level (the higher the better, as ratings are) is read as the ranking by descending level.
+frozenset or tuple, and an item may be any other hashable value. A mapping from item to level (the
+higher the better, like ratings) is read as the ranking by descending level.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Preferences from what learners leave behind. Their items are the row numbers 0 … n−1."""
+"""Preferences from the results of learners. Their items are the row numbers 0 … n−1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_rank.preference.errors import InvalidPreferenceError, InvalidSettingE
 from spark_rank.preference.majorities import checked_majorities
 from spark_rank.preference.preferences import FloatArray, ItemArray, Preference
 
-# how far h(u, v) + h(v, u) may be from 1 in a given matrix
+# greatest difference of h(u, v) + h(v, u) from 1 in a matrix
 _CONSISTENCY = 1e-9
 
 
@@ -41,7 +41,7 @@ class _ScorePreference(_RowPreference):
 
 class _VotePreference(_RowPreference):
     def __init__(self, member_scores: FloatArray) -> None:
-        # one row per item, so that a pivot and its rivals are whole rows
+        # one row per item, because comparisons take whole rows
         self.scores = np.ascontiguousarray(member_scores.T)
 
     def against(self, u: Any, others: ItemArray) -> FloatArray:
@@ -57,7 +57,7 @@ class _MatrixPreference(_RowPreference):
 
 
 class _DifferencePreference(_RowPreference):
-    """Asks a model about x_u − x_v and x_v − x_u and makes the two answers one."""
+    """Merges a model's predictions for x_u − x_v and x_v − x_u."""
 
     def __init__(self, ask: Callable[[FloatArray], FloatArray], merge: Merge, X: FloatArray):
         self.ask = ask
@@ -66,7 +66,7 @@ class _DifferencePreference(_RowPreference):
 
     def against(self, u: Any, others: ItemArray) -> FloatArray:
         if not len(others):
-            return np.empty(0)  # classifiers refuse to be asked nothing
+            return np.empty(0)  # classifiers raise an error on empty input
         gaps = self.features[u] - self.features[others]
         both = np.asarray(self.ask(np.concatenate([gaps, -gaps])), dtype=np.float64)
         return self.merge(both[: len(gaps)], both[len(gaps) :])
@@ -96,12 +96,12 @@ def from_votes(member_scores: ArrayLike) -> Preference:
 
 
 def from_classifier(model: Any, features: ArrayLike) -> Preference:
-    """Return what a classifier of feature differences x_u − x_v prefers, made antisymmetric.
+    """Return the preference of a classifier of feature differences x_u − x_v, made antisymmetric.
 
-    With `predict_proba` (whose last column is the chance that u wins) h is the mean of what it
-    says of ``x_u − x_v`` and the complement of what it says of ``x_v − x_u``; with
-    `decision_function` alone, the larger of the two scores wins and a tie is ½. Either asks the
-    model for two rows per pair.
+    With `predict_proba` (whose last column is the probability that u wins) h is the mean of the
+    probability for ``x_u − x_v`` and the complement of that for ``x_v − x_u``. With only
+    `decision_function`, the larger of the two scores wins and a tie is ½. Both predict two rows per
+    pair.
     """
     rows = _finite(features, "features", 2)
     if hasattr(model, "predict_proba"):
@@ -128,7 +128,7 @@ def from_matrix(matrix: ArrayLike) -> Preference:
 
 
 def from_majorities(majorities: ArrayLike) -> Preference:
-    """Return the majority tournament: h(u, v) = 1 if more voters put u above v, ½ if as many."""
+    """Return the majority tournament: h(u, v) = 1 if more voters put u above v, ½ if equal."""
     counts = checked_majorities(majorities)
     return _MatrixPreference(_wins(counts, counts.T))
 

@@ -21,7 +21,7 @@ from spark_rank.preference.preferences import (
     item_array,
 )
 
-# degrees are sums of floats: equal ones must not differ by the order of summation
+# degrees are sums of floats; the order of summation must not make equal degrees differ
 _DEGREE_DECIMALS = 9
 
 
@@ -33,16 +33,16 @@ def quicksort_rank(
 ) -> list[Any]:
     """Return the items in the order of randomised QuickSort with `prefer` as the comparison.
 
-    The pivot is uniform among the items left in a part; u goes before the pivot with probability
-    h(u, pivot). No pair is asked for twice. Expected calls are O(n log n), whether or not the
-    preference is transitive; for a transitive one they are ``2(n+1)H_n − 4n``.
+    The pivot is uniform among the items of a part; u goes before the pivot with probability
+    h(u, pivot). No pair is compared twice. The expected number of calls is O(n log n), whether or
+    not the preference is transitive; for a transitive one it is ``2(n+1)H_n − 4n``.
 
     `top` = k returns only the first k items, in O(n + k log k) expected calls: parts that begin
-    behind place k are left alone. Parts are sorted from left to right, so the result is the first
-    k of the whole order that an equal generator would have given.
+    behind place k are not sorted. Parts are sorted from left to right, so the result is the first k
+    of the whole order with the same generator.
 
-    Equal arguments and generator states give equal results. The stack of parts is explicit: any
-    n will do. No items give an empty list.
+    Equal arguments and generator states give equal results. The stack of parts is explicit, so n is
+    not limited by recursion. Without items the result is an empty list.
     """
     preference, array = as_preference(prefer), item_array(items)
     n_wanted = len(array) if top is None else _checked_top(top, len(array))
@@ -51,7 +51,7 @@ def quicksort_rank(
     while parts:
         start, stop = parts.pop()
         if start >= n_wanted:
-            break  # parts come from left to right: all others begin further right
+            break  # parts come from left to right, so all others begin further right
         if stop - start < 2:
             continue
         at = start + int(rng.integers(stop - start))
@@ -74,8 +74,8 @@ def degree_rank(
 ) -> list[Any]:
     """Return the items by descending degree Σ_v h(u, v): how many items each is preferred to.
 
-    Every pair is asked for once, n(n−1)/2 calls. Degrees that agree to nine decimals tie, and
-    ties keep the order of `items`. No items give an empty list.
+    Every pair is compared once, n(n−1)/2 calls. Degrees that agree to nine decimals tie, and ties
+    keep the order of `items`. Without items the result is an empty list.
     """
     preference, array = as_preference(prefer), item_array(items)
     degrees = np.zeros(len(array))

@@ -1,4 +1,4 @@
-"""One row per theorem and size: what was measured, with its interval, beside what is claimed."""
+"""One row per theorem and size: the measured value with its interval, beside the theory's value."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class TheoremRow:
 
     Attributes
     ----------
-    theorem : what is tried.
-    kind : the tournaments it is tried on, or the algorithm.
-    n, k : items, and the k of a top-k statement.
-    trials : random tournaments (where the optimal order takes part, with ten runs of QuickSort
-        each, averaged).
+    theorem : the statement.
+    kind : the kind of tournaments, or the algorithm.
+    n, k : number of items, and the k of a top-k statement.
+    trials : number of random tournaments (for statements on the optimal order, with ten runs of
+        QuickSort each, averaged).
     measured : ratio of mean losses, mean calls, or R² of a fit; None where undefined.
     ci_low, ci_high : 99.9 % interval of `measured`; None where it is not a mean.
-    reference : what the theorem says.
-    holds : an equality's reference lies in the interval; a bound lies beyond the interval; an
-        enumerated value or a fit reaches the reference. None where the trials do not decide it:
-        a bound within the interval, or nothing to measure.
+    reference : the value by the theorem.
+    holds : whether the interval contains the reference of an equality, is on the right side of a
+        bound, or an enumerated value or a fit reaches the reference. None if the trials do not
+        decide it: the bound is within the interval, or there is nothing to measure.
     """
 
     theorem: str

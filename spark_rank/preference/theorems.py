@@ -1,7 +1,7 @@
-"""The theorems on QuickSort and sort-by-degree, tried on random tournaments.
+"""Tests the theorems on QuickSort and sort-by-degree on random tournaments.
 
-Every row compares a measured ratio of mean losses (or mean number of calls) with what the theorem
-says of it. Intervals are at 99.9 %, so that a run of some dozens of rows rarely fails by chance.
+Every row compares a measured ratio of mean losses (or mean number of calls) with the theorem's
+value. Intervals are at 99.9 %, so that a run of some dozens of rows rarely fails by chance.
 
 References
 ----------
@@ -37,8 +37,8 @@ from spark_rank.preference.weights import Weight, kemeny, top_k
 FloatArray = NDArray[np.float64]
 
 _NOISE = 0.1  # share of reversed pairs in the noisy tournaments
-_MAX_EXACT = 15  # items up to which the optimal order is sought
-# the least loss of a small tournament is often 0: several runs each narrow the interval
+_MAX_EXACT = 15  # greatest number of items for which the optimal order is computed
+# the least loss of a small tournament is often 0; several runs of each narrow the interval
 _RUNS = 10
 _GOOD_FIT = 0.99  # R² that a growth law must reach
 _ROUNDING = 1e-12
@@ -47,17 +47,17 @@ _ROUNDING = 1e-12
 def run_theorems(
     seed: int = 0, trials: int = 200, sizes: tuple[int, ...] = (5, 10, 20, 50, 100, 200)
 ) -> list[TheoremRow]:
-    """Try all theorems at all sizes; a pure function of its arguments.
+    """Test all theorems at all sizes; the result depends only on the arguments.
 
-    `trials` random tournaments per row; `sizes` are numbers of items. O(trials Σ n²) time. The
-    rows that need the optimal order are tried up to 15 items only.
+    `trials` is the number of random tournaments per row; `sizes` are numbers of items.
+    O(trials Σ n²) time. Rows that need the optimal order are tested up to 15 items only.
     """
     if trials < 2 or not sizes or min(sizes) < 3:
         raise InvalidSettingError(
             f"trials={trials}, sizes={sizes}: give at least 2 trials and sizes from 3"
         )
     rows: list[TheoremRow] = []
-    # each group draws from a generator of its own: one may grow without changing the others
+    # each group has its own generator, so that adding to one does not change the others
     streams = np.random.default_rng(seed).spawn(5)
     for n in sizes:
         rows += _losses(n, trials, streams[0])
@@ -70,7 +70,7 @@ def run_theorems(
 
 
 def _losses(n: int, trials: int, rng: np.random.Generator) -> Iterator[TheoremRow]:
-    """Try what QuickSort and sort-by-degree lose in relation to the preference itself."""
+    """Test the losses of QuickSort and sort-by-degree, relative to the preference's own loss."""
     for kind in ("random", "noisy"):
         by_h, by_quicksort, by_degree = _sample_losses(n, kind, trials, rng, bipartite=True)
         yield equality("quicksort bipartite = 1", kind, n, (by_quicksort, by_h), 1.0)
@@ -107,7 +107,7 @@ def _sample_losses(
 
 
 def _against_optimal(n: int, trials: int, rng: np.random.Generator) -> Iterator[TheoremRow]:
-    """Try QuickSort against σ_opt = argmin L(h, σ): the factors 2 and 3."""
+    """Test QuickSort against σ_opt = argmin L(h, σ): the factors 2 and 3."""
     for kind in ("random", "noisy"):
         losses = np.empty((3, trials))
         for trial in range(trials):
@@ -155,7 +155,7 @@ def _quicksort_on_the_cycle(trials: int, rng: np.random.Generator) -> TheoremRow
     truths = [truth for truth in _splits_of_three() if len(truth[0]) == 1]
     losses = np.empty((2, trials))
     for trial in range(trials):
-        # the truth is fixed before the algorithm draws
+        # the truth is chosen before the algorithm draws
         truth = truths[trial % len(truths)]
         order = quicksort_rank(range(3), prefer, rng)
         losses[:, trial] = preference_loss(prefer, truth), ranking_loss(order, truth)
@@ -169,7 +169,7 @@ def _splits_of_three() -> list[list[frozenset[int]]]:
 
 
 def _calls(n: int, trials: int, rng: np.random.Generator) -> Iterator[TheoremRow]:
-    """Try the mean number of calls under transitive preferences against its closed form."""
+    """Test the mean number of calls with transitive preferences against its closed form."""
     calls = _count_calls(n, None, trials, rng, transitive=True)
     yield equality("calls = 2(n+1)H_n - 4n", "transitive", n, (calls,), expected_calls(n, n))
     for k in _tops(n):
@@ -237,7 +237,7 @@ def _tops(n: int) -> list[int]:
 
 
 def _of(loss: float | None) -> float:
-    """Return a loss that is defined because there are at least two items."""
+    """Return a loss that is not None; raise if there are fewer than two items."""
     if loss is None:
         raise InvalidSettingError("losses need at least two items: give larger sizes")
     return loss

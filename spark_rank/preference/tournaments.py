@@ -1,4 +1,4 @@
-"""Random tournaments and truths to try the theorems on; a tournament is a 0/1 matrix h(u, v)."""
+"""Random tournaments and truths to test the theorems on; a tournament is a 0/1 matrix h(u, v)."""
 
 from __future__ import annotations
 

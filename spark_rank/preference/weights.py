@@ -1,9 +1,9 @@
 """Weight functions ω(i, j) of two places in the true ranking (1 is the best).
 
-All are symmetric, monotone (``ω(i, j), ω(j, k) ≤ ω(i, k)`` for i < j < k) and obey the triangle
+All are symmetric, monotone (``ω(i, j), ω(j, k) ≤ ω(i, k)`` for i < j < k) and satisfy the triangle
 inequality, which the guarantees of QuickSort need. All take arrays, and all are 0 or 1: two
-different places count iff they lie in different *parts* of the ranking, so that a loss with any
-of them is a number of inversions between parts.
+different places have weight 1 if they are in different *parts* of the ranking, so a loss with such
+a weight is a number of inversions between parts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kemeny:
         return np.ones(np.broadcast_shapes(np.shape(i), np.shape(j)))
 
     def parts(self, places: IntArray) -> IntArray:
-        """Return each place as a part of its own."""
+        """Return each place as a separate part."""
         return places
 
 
@@ -57,7 +57,7 @@ class TopK:
         return (np.minimum(i, j) <= self.k).astype(np.float64)
 
     def parts(self, places: IntArray) -> IntArray:
-        """Return a part of its own for each of the first k places, and one for the others."""
+        """Return a separate part for each of the first k places, and one part for the others."""
         return np.minimum(places, self.k + 1)
 
 
@@ -107,4 +107,4 @@ def k_partite(cuts: tuple[int, ...]) -> KPartite:
 def _check_places(cuts: tuple[int, ...]) -> None:
     whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in cuts)
     if not whole or not cuts or cuts[0] < 1 or any(np.diff(cuts) <= 0):
-        raise InvalidSettingError(f"{cuts} are no places: give ascending whole numbers from 1")
+        raise InvalidSettingError(f"{cuts} are not places: give ascending whole numbers from 1")

@@ -1,1 +1,1 @@
-"""What a finished stage leaves in the manifest beside its tables: its facts, typed."""
+"""The facts of finished stages: what a stage leaves in the manifest beside its tables, typed."""

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from spark_rank.records.facts import Facts, under
 
-# the least number of ratings of a bin, and how many users or items it holds
+# the smallest number of ratings of a bin, and how many users or items are in it
 Bins = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesizeFacts(Facts):
-    """Where the generated files are; None: they are a table of the run."""
+    """The path of the generated files; None if they are a table of the run."""
 
     stage: ClassVar[str] = "synthesize"
 
@@ -23,7 +23,7 @@ class SynthesizeFacts(Facts):
 
 @dataclass(frozen=True)
 class RatingScale:
-    """The scale of the ratings: `kind` is levels, cut or continuous; ends and number of levels."""
+    """The scale of the ratings: its `kind` (levels, cut or continuous), ends and levels."""
 
     kind: str
     low: float
@@ -33,9 +33,10 @@ class RatingScale:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestFacts(Facts):
-    """What became of the rows, how they were read, and on which scale the ratings are.
+    """What became of the rows, how they were read, and the scale of the ratings.
 
-    A file of `ratings` holds whole buckets of so many; an older run does not tell.
+    `buckets` is the number of buckets, of which each file of `ratings` has whole ones; None in
+    records of older versions.
     """
 
     stage: ClassVar[str] = "ingest"
@@ -51,7 +52,7 @@ class IngestFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class FilterFacts:
-    """What a filter kept and dropped; `user_share` belongs to no round: 0."""
+    """What a filter kept and dropped, and in which round; `user_share` has round 0."""
 
     filter: str
     round: int
@@ -65,7 +66,7 @@ class FilterFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RatingBin:
-    """How many ratings there are of a level, or between two ends where a scale has no levels."""
+    """The number of ratings of a level, or of an interval if the scale has no levels."""
 
     ratings: int
     rating: float | None = None
@@ -75,7 +76,7 @@ class RatingBin:
 
 @dataclass(frozen=True, kw_only=True)
 class DataProfile:
-    """What the ratings look like after the filters; times are days."""
+    """A profile of the ratings after the filters; times are days."""
 
     ratings: int
     users: int
@@ -91,7 +92,7 @@ class DataProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareFacts(Facts):
-    """How large the blocks are, what the filters did, and what the ratings look like."""
+    """The size of the blocks, the effect of the filters, and a profile of the ratings."""
 
     stage: ClassVar[str] = "prepare"
 

@@ -1,4 +1,4 @@
-"""Facts of the stage that makes item features, and the files that it names."""
+"""Facts of the stage that makes item features, and of its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_rank.records.facts import Facts
 
 @dataclass(frozen=True)
 class MappedFile:
-    """A file's name, which holds the beginning of its checksum, and the whole checksum."""
+    """A file's name, which contains the beginning of its checksum, and the whole checksum."""
 
     name: str
     sha256: str
@@ -18,7 +18,7 @@ class MappedFile:
 
 @dataclass(frozen=True)
 class PoolFiles:
-    """The files of a `ReviewerPool`, an array each, and its two numbers."""
+    """The files of a `ReviewerPool`, one per array, with its size and seed."""
 
     ends: MappedFile
     items: MappedFile
@@ -57,8 +57,7 @@ class FeatureFiles:
 class FeatureFacts(Facts):
     """The files that workers map, and a bound on ‖x‖² over items and users.
 
-    `origin` is the fingerprint of the features that an earlier run has learned, where this one
-    keeps them.
+    `origin` is the fingerprint of an earlier run's features, if this run keeps them.
     """
 
     stage: ClassVar[str] = "features"
@@ -70,7 +69,7 @@ class FeatureFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class FactorFacts(FeatureFacts):
-    """What factors were learned from; of kept ones, how many items are `without`."""
+    """What factors were learned from; for kept factors, how many items are `without` any."""
 
     users: int
     ratings: int
@@ -89,7 +88,7 @@ class GivenFacts(FeatureFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewerFacts(FeatureFacts):
-    """How many users reviewers may be drawn from, and how many of these have been collected."""
+    """How many users reviewers may be drawn from, and how many reviewers were collected."""
 
     group: int
     reviewers: int
@@ -104,5 +103,5 @@ _OF_KIND: dict[str, type[FeatureFacts]] = {
 
 
 def feature_facts(kind: str) -> type[FeatureFacts]:
-    """Return what is known of features, by the setting `features.kind`."""
+    """Return the class of the facts for a value of the setting `features.kind`."""
     return _OF_KIND.get(kind, FeatureFacts)

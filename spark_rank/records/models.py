@@ -15,7 +15,7 @@ Status = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class PriorFacts:
-    """A sample's errors at every point of a grid, None where they are infinite."""
+    """A sample's errors at every grid point, None where they are infinite."""
 
     errors: tuple[float | None, ...]
     own_errors: tuple[float | None, ...]
@@ -24,7 +24,7 @@ class PriorFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneFacts(Facts):
-    """By learner the chosen point and what users start from; choices at the edge of a grid."""
+    """The chosen grid point and the prior by learner; and the choices at the edge of a grid."""
 
     stage: ClassVar[str] = "tune"
 
@@ -44,7 +44,7 @@ class FailedUser:
 
 @dataclass(frozen=True)
 class WaveFacts:
-    """Which files have the users of which buckets."""
+    """The buckets of a wave, and the files with their users."""
 
     buckets: tuple[int, ...]
     files: tuple[str, ...]
@@ -52,7 +52,7 @@ class WaveFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFacts:
-    """What decides a model besides features and ratings; it is compared as a whole."""
+    """All that determines a model besides features and ratings; compared as a whole."""
 
     specs: tuple[Mapping[str, Any], ...]
     panel: tuple[tuple[int, int], ...]
@@ -63,14 +63,14 @@ class JobFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousRun:
-    """A run whose models were kept where nothing had changed."""
+    """An earlier run whose models were kept for users without changes."""
 
     run: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousModels(PreviousRun):
-    """What has changed since: counts by what and how, rows of `changes`, why nothing was kept."""
+    """Changes since the earlier run: counts, rows of `changes`, and why no model was kept."""
 
     changes: Mapping[str, int]
     listed: int
@@ -80,7 +80,10 @@ class PreviousModels(PreviousRun):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedSince(Facts):
-    """All that the list of runs asks of a training, so that other versions' runs are listed."""
+    """The one fact of a training that the list of runs reads.
+
+    It has no other fields, so that the list also shows runs of other versions.
+    """
 
     stage: ClassVar[str] = "train"
 
@@ -89,7 +92,7 @@ class LearnedSince(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class FailureFacts(Facts):
-    """Users by learner and status of a stage that learns; of other stages it has no examples."""
+    """Users by learner and status; only stages that learn have examples in `failed_users`."""
 
     status: Status = field(default_factory=dict)
     failed_users: Mapping[str, Any] | None = None
@@ -97,7 +100,7 @@ class FailureFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainFacts(Facts):
-    """What became of the users, where their models are, and what decided them."""
+    """The users by status, the files of their models, and what determined the models."""
 
     stage: ClassVar[str] = "train"
 
@@ -110,7 +113,7 @@ class TrainFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class RefitFacts(TrainFacts):
-    """The same of the models from all ratings of one learner, and their features."""
+    """The facts of the final models, from all ratings, of one learner; and of their features."""
 
     stage: ClassVar[str] = "refit"
 
@@ -120,7 +123,7 @@ class RefitFacts(TrainFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedRefit(Facts):
-    """Why there was nothing to learn again."""
+    """Why `refit` had nothing to learn."""
 
     stage: ClassVar[str] = "refit"
 
@@ -130,7 +133,7 @@ class SkippedRefit(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class UserEnsembleFacts(Facts):
-    """What became of the users of every ensemble."""
+    """The users by status, for every ensemble."""
 
     stage: ClassVar[str] = "ensemble"
 
@@ -139,7 +142,7 @@ class UserEnsembleFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceEnsembleFacts(Facts):
-    """Which rivals failed on the sequence, and how many ranks it has."""
+    """The rivals that failed on the sequence, and its number of ranks."""
 
     stage: ClassVar[str] = "ensemble"
 

@@ -1,4 +1,4 @@
-"""Facts of the stages that make results of models, and of the experiments."""
+"""Facts of the stages that use models, and of the experiments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_rank.records.models import Status
 
 @dataclass(frozen=True, kw_only=True)
 class TunedScore:
-    """A chosen point's error in tuning, and on the same users' held-out ratings."""
+    """The error of a chosen grid point in tuning, and on the same users' held-out ratings."""
 
     measure: str
     tuning: float
@@ -23,7 +23,7 @@ class TunedScore:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateFacts(Facts):
-    """Means over users by learner and metric, the numbers of users behind them, their status.
+    """Means over users by learner and metric, with the number of users and their status.
 
     Older records have no `users`.
     """
@@ -39,7 +39,7 @@ class EvaluateFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class RankFacts(Facts):
-    """Who was asked, how many questions it took, and of how many items."""
+    """The learners whose preferences were ranked, the calls of the preference, and the items."""
 
     stage: ClassVar[str] = "rank"
 
@@ -50,7 +50,7 @@ class RankFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateFacts(Facts):
-    """How many pairwise opinions the order contradicts, and how few any order could."""
+    """How many pairwise opinions the order contradicts, and bounds on the least possible number."""
 
     stage: ClassVar[str] = "aggregate"
 
@@ -66,7 +66,7 @@ class AggregateFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class RecommendFacts(Facts):
-    """Whose models made how many lists, and places by where their scores come from."""
+    """The learner, the number of users with lists, and list places by source of the score."""
 
     stage: ClassVar[str] = "recommend"
 
@@ -79,14 +79,14 @@ class RecommendFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class PageFacts(Facts):
-    """Where in the run a page is."""
+    """The path of a page within the run."""
 
     file: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RatingSetProfile:
-    """A data set of an experiment in a few numbers; levels only where there are few."""
+    """A profile of an experiment's data set; levels only if there are few."""
 
     name: str
     users: int
@@ -102,13 +102,13 @@ class RatingSetProfile:
 
 @dataclass(frozen=True)
 class Timing:
-    """How long something took, once, on one machine: for the report alone, in no table.
+    """How long a task took, once, on one machine: shown in the report, stored in no table.
 
     Attributes
     ----------
-    task, method : what was timed, and done by whom.
-    x : the size of it.
-    seconds : of one thread.
+    task, method : the task, and the method that did it.
+    x : the size of the task.
+    seconds : seconds of one thread.
     """
 
     task: str
@@ -119,7 +119,7 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentFacts(Facts):
-    """How much work there was on which data, what a pilot chose, and where the time went."""
+    """The units of work, the data, what the pilot chose, and the time by step."""
 
     stage: ClassVar[str] = "experiment"
 

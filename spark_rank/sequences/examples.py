@@ -1,4 +1,4 @@
-"""Long sequences to learn ensembles from: trials, in their order, chunk by chunk."""
+"""Long sequences to learn ensembles from: the examples of each trial, in order, in chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spark_rank.users.prior_scores import Prior
 
 @dataclass(frozen=True)
 class Trial:
-    """A sequence to learn: where its examples are, the number of its draws, whether reordered."""
+    """A sequence to learn: its number, its examples, the `problem` of its draws, its order."""
 
     number: int
     part: TrialPart
@@ -32,9 +32,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class View:
-    """What learners see of the examples: the files, and whether mapped to terms of degree 2.
+    """The features that learners see: the files, and whether mapped to terms of degree 2.
 
-    `gamma` is the factor of the products in the kernel of these terms.
+    `gamma` is the factor of the dot product in the polynomial kernel of these terms.
     """
 
     files: SequenceFiles
@@ -44,11 +44,11 @@ class View:
 
 @dataclass(frozen=True)
 class SequenceSpec:
-    """An ensemble to learn on a sequence; `params` are OAP's but for ranks and problem.
+    """An ensemble to learn on a sequence; `params` are those of OAP without ranks and problem.
 
-    With `keep_members` the rules of the members are stored whatever `combine` is.
-    `kernel`, `gamma` and `hyperparameters` are what its row tells of the view. `prior` is what a
-    user's features hold beside those of the items; a file's hold what they hold.
+    With `keep_members` the rules of the members are stored whatever `combine` is. `kernel`,
+    `gamma` and `hyperparameters` describe the view in the model row. `prior` says which columns a
+    user's features have beside those of the items; a file's features have none.
     """
 
     label: str
@@ -63,7 +63,7 @@ class SequenceSpec:
 
 @dataclass(frozen=True)
 class SequenceUser:
-    """Whose ratings a sequence is; `item_ids` are those of the examples to learn, as given."""
+    """The user of a sequence; `item_ids` are the items of the examples, as in the input."""
 
     user_id: str
     item_ids: tuple[str, ...]
@@ -73,9 +73,9 @@ class SequenceUser:
 
 @dataclass(frozen=True)
 class SequenceJob:
-    """What workers need to know; `user` is whose sequence it is, if it is a user's.
+    """The work that workers receive; `user` is set if the sequence is one user's ratings.
 
-    `chunk` is how many examples are held at once, at most; it decides no result.
+    `chunk` is the greatest number of examples in memory at once; it changes no result.
     """
 
     trials: tuple[Trial, ...]
@@ -92,7 +92,7 @@ class SequenceJob:
 
 @dataclass(frozen=True)
 class TrialSequence:
-    """The examples of a trial as learners with one view see them."""
+    """The examples of a trial in one view."""
 
     examples: Examples
     trial: Trial
@@ -124,11 +124,11 @@ class TrialSequence:
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """Return the examples in the order of a hash of seed, trial and place."""
+        """Return the examples in the order of a hash of seed, trial and position."""
         places = np.arange(self.trial.part.n_train)
-        # draws have the numbers of problems from 0 on: these are no ensemble's
+        # negative numbers, because the draws of ensembles have problems from 0 on
         return np.argsort(member_keys(self.seed, -1 - self.trial.problem, places), kind="stable")
 
     def _mapped(self, rows: Any) -> FloatArray:
-        found = self.examples.features[rows]
-        return polynomial_features(found, self.gamma) if self.squared else found
+        features = self.examples.features[rows]
+        return polynomial_features(features, self.gamma) if self.squared else features

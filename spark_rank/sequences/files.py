@@ -1,6 +1,6 @@
 """Training sequences as memory-mapped files: features and ranks, trial after trial.
 
-In each trial come the examples to learn, in their order, then those held out.
+Each trial has its training examples first, in their order, then the held-out ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EXAMPLES_PER_PART = 200_000
 
 @dataclass(frozen=True)
 class TrialPart:
-    """Where a trial's examples are: `n_train` from `start` on, then `n_test` that are held out."""
+    """The rows of a trial's examples: `n_train` from `start` on, then `n_test` held-out ones."""
 
     trial: int
     start: int
@@ -55,7 +55,7 @@ class SupportFiles:
 
 @dataclass(frozen=True)
 class SequenceFiles:
-    """The files, as workers open them; `supports` where the features are those of landmarks."""
+    """The files of a sequence; `supports` if the features are those of landmarks."""
 
     features: MappedFile
     ranks: MappedFile
@@ -63,16 +63,16 @@ class SequenceFiles:
 
     def all(self) -> tuple[MappedFile, ...]:
         """Return every file."""
-        own = () if self.supports is None else (self.supports.points, self.supports.roots)
-        return self.features, self.ranks, *own
+        of_supports = () if self.supports is None else (self.supports.points, self.supports.roots)
+        return self.features, self.ranks, *of_supports
 
 
 @dataclass(frozen=True)
 class Supports:
-    """What becomes of weights on landmark features: coefficients of the landmarks themselves.
+    """Landmarks, and the matrices that turn weights on landmark features into coefficients.
 
-    For each of `parts`, `points` has the landmarks as they were given and `roots` the matrix that
-    takes weights to coefficients. A part with fewer examples than the others is filled up with 0.
+    For each of `parts`, `points` has the landmarks and `roots` the matrix from weights to
+    coefficients of the landmarks. A part with fewer examples than the others is padded with 0.
     """
 
     parts: tuple[TrialPart, ...]
@@ -97,7 +97,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class SequenceFacts:
-    """What a look at all examples tells."""
+    """Width, ranks and parts of a sequence, found in one pass over its examples."""
 
     width: int
     n_ranks: int
@@ -113,16 +113,16 @@ def read_sequence(spark: SparkSession, files: list[str], key: str) -> DataFrame:
     """Return ``trial, test, file, row, features, rank``, or raise `InputDataError`."""
     table = spark.read.parquet(*[literal(path) for path in files])
     kinds = {field.name: field.dataType.simpleString() for field in table.schema}
-    for name, wanted in (("features", [f"array<{kind}>" for kind in _VALUES]), ("rank", _NUMBERS),
-                         ("test", ["boolean"]), ("trial", _NUMBERS)):  # fmt: skip
+    for name, allowed in (("features", [f"array<{kind}>" for kind in _VALUES]), ("rank", _NUMBERS),
+                          ("test", ["boolean"]), ("trial", _NUMBERS)):  # fmt: skip
         if name not in kinds and name in ("features", "rank"):
             raise InputDataError(
                 f"{key}: has no column {name!r}, only {', '.join(kinds)}: features and rank are "
-                "needed, test and trial may be there"
+                "required, test and trial are optional"
             )
-        if name in kinds and kinds[name] not in wanted:
+        if name in kinds and kinds[name] not in allowed:
             raise InputDataError(
-                f"{key}: column {name!r} is {kinds[name]}: it must be {' or '.join(wanted)}"
+                f"{key}: column {name!r} is {kinds[name]}: it must be {' or '.join(allowed)}"
             )
     return table.select(
         (F.col("trial") if "trial" in kinds else F.lit(1)).cast("int").alias("trial"),
@@ -148,14 +148,16 @@ def sequence_facts(table: DataFrame, key: str) -> SequenceFacts:
     if unusable_rows:
         raise InputDataError(
             f"{key}: {count_of(unusable_rows, 'row')} without features, with a feature "
-            "that is no finite number, a rank below 1, or no trial: mend or remove them"
+            "that is not a finite number, with a rank below 1, or without a trial: correct or "
+            "remove them"
         )
     if not counted:
-        raise InputDataError(f"{key}: is empty: there is no example to learn from")
+        raise InputDataError(f"{key}: is empty: give at least one example to learn from")
     least, most = min(row["least"] for row in counted), max(row["most"] for row in counted)
     if least != most or not most:
         raise InputDataError(
-            f"{key}: features have {least} to {most} entries: all rows need as many, at least one"
+            f"{key}: features have {least} to {most} entries: all rows need the same number, at "
+            "least one"
         )
     n_ranks = max(row["n_ranks"] for row in counted)
     if n_ranks < 2:
@@ -195,7 +197,7 @@ def as_files(
 
 
 def open_sequence(files: SequenceFiles) -> Examples:
-    """Map the files that Spark distributed to this node (`SparkContext.addFile`)."""
+    """Map the files that Spark distributed to this node into memory (`SparkContext.addFile`)."""
     return _open(files, SparkFiles.getRootDirectory())
 
 

@@ -1,4 +1,4 @@
-"""Landmarks of a sequence: the examples that a kernel's members expand over."""
+"""Landmarks of a sequence: the examples on which members with a kernel have coefficients."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROWS_AT_ONCE = 4096
 
 
 def landmark_places(part: TrialPart, budget: int, seed: int) -> NDArray[np.int64]:
-    """Return which training examples of a trial are its landmarks.
+    """Return the positions of a trial's landmarks among its training examples.
 
-    They are the first `budget` by a hash of seed, trial and place.
+    They are the first `budget` examples by a hash of seed, trial and position.
     """
     keys = member_keys(seed, -1 - part.trial, np.arange(part.n_train))
     return np.sort(np.argsort(keys, kind="stable")[:budget])
@@ -36,11 +36,11 @@ def landmark_features(
     seed: int,
     folder: Path,
 ) -> tuple[MappedFile, SupportFiles]:
-    """Write φ(x) of every example of a sequence into a local folder, `budget` columns.
+    """Write φ(x) of every example of a sequence into a local folder, in `budget` columns.
 
-    With them come the landmarks of every trial and the root that takes weights on φ to theirs.
-    O(T L²) in all, O(L) memory an example; on one thread, so that no sum depends on how many
-    there are.
+    Also write every trial's landmarks, and the root that turns weights on φ into coefficients of
+    the landmarks. O(T L²) time and O(L) memory per example; on one thread, so that no sum depends
+    on the number of threads.
     """
     width = min(budget, max(part.n_train for part in parts))
     mapped = _empty_file(folder / "landmarks.npy", (len(features), width))
@@ -64,6 +64,6 @@ def landmark_features(
 
 
 def _empty_file(path: Path, shape: tuple[int, ...]) -> Matrix:
-    """Return zeros that are in a file and not in memory."""
-    found: Matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape)
-    return found
+    """Return an array of zeros in a memory-mapped file."""
+    zeros: Matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape)
+    return zeros

@@ -1,10 +1,10 @@
-"""One long sequence, its members split over tasks: what Spark workers do with it.
+"""Learns an ensemble on one long sequence in Spark workers, its members split over tasks.
 
-A task streams the sequence through one group of members and leaves, chunk of rounds after chunk,
-sums over its members (`sequence_parts`). Those of a block of rounds (`blocks`) meet somewhere,
-and are added up chunk by chunk, which with the chunk's examples gives the ensemble's rank at every
-round, and after the last chunk its rule (`sequence_results`). A task holds O(N d + k · chunk), and
-the order of a reordered trial.
+A task streams the sequence through one group of members and returns, for every chunk of rounds,
+sums over its members (`sequence_parts`). Another task collects the sums of a block of rounds
+(`blocks`) and adds them up chunk by chunk. With the chunk's examples this gives the ensemble's rank
+at every round, and after the last chunk its rule (`sequence_results`). A task needs
+O(N d + k · chunk) memory, and the order of a reordered trial.
 """
 
 from __future__ import annotations
@@ -42,24 +42,25 @@ from spark_rank.users.member_sums import (
     sum_of_rows,
 )
 
-_FAILURE = Column("failure", "string", "what a failure said; null otherwise")
+_FAILURE = Column("failure", "string", "the failure's message; null otherwise")
 _PARTS = (*PART_COLUMNS, _FAILURE)
 _PART_SCHEMA = arrow_schema(_PARTS)
 PART_DDL = ddl(_PARTS)
 
-# what a chunk of rounds, or all rounds of a rival, add to the curve; and the test part's metrics
+# what a chunk of rounds, or all rounds of a rival, adds to the curve; and the metrics of the test
+# part
 OUTCOME = (
-    Column("first_round", "bigint", "0, or number of rounds before these"),
+    Column("first_round", "bigint", "number of rounds before these"),
     Column("n_rounds", "bigint", "number of these rounds"),
-    Column("losses", "array<bigint>", "sums of their rank losses up to the rounds of the grid"),
-    Column("total", "bigint", "sum of all their rank losses"),
-    Column("rank_loss", "double", "on the test part, after the last round; null without"),
-    Column("exact_rank", "double", "likewise"),
-    Column("misranking", "double", "likewise"),
+    Column("losses", "array<bigint>", "sums of the rank losses up to the rounds of the grid"),
+    Column("total", "bigint", "sum of all rank losses of these rounds"),
+    Column("rank_loss", "double", "on the test part, after the last round; null otherwise"),
+    Column("exact_rank", "double", "on the test part, as rank_loss"),
+    Column("misranking", "double", "on the test part, as rank_loss"),
     _FAILURE,
 )
 _MODEL = {column.name for column in ENSEMBLE_MODELS.columns}
-RESULTS = (*ENSEMBLE_MODELS.columns, *(one for one in OUTCOME if one.name not in _MODEL))
+RESULTS = (*ENSEMBLE_MODELS.columns, *(column for column in OUTCOME if column.name not in _MODEL))
 _RESULT_SCHEMA = arrow_schema(RESULTS)
 RESULT_DDL = ddl(RESULTS)
 
@@ -69,7 +70,7 @@ OpenSequence = Callable[[SequenceFiles], Examples]
 
 @dataclass(frozen=True)
 class Work:
-    """Members first..last−1 of an ensemble in a trial; both by their places in the job."""
+    """Members first..last−1 of an ensemble `spec` in a trial; both by position in the job."""
 
     trial: int
     spec: int
@@ -83,7 +84,7 @@ def sequence_parts(
     work: Sequence[Work],
     open_files: OpenSequence = open_sequence,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn rows with the place of some `work` into parts, one per chunk of rounds."""
+    """Yield a part per chunk of rounds, for each row's `work`; a row has the work's position."""
     for batch in batches:
         for place in batch.column("id").to_pylist():
             for row in _part_rows(job, work[place], open_files):
@@ -93,26 +94,26 @@ def sequence_parts(
 def sequence_results(
     batches: Iterator[pa.RecordBatch], job: SequenceJob, open_files: OpenSequence = open_sequence
 ) -> Iterator[pa.RecordBatch]:
-    """Turn parts, sorted by trial, ensemble and block, into outcomes; the last holds the model."""
+    """Turn parts, sorted by trial, ensemble and block, into outcomes; the last has the model."""
     specs = {spec.label: spec for spec in job.specs}
     trials = {str(trial.number): trial for trial in job.trials}
     blocks = consecutive(batches, KEY)
-    # a trial's sequence serves all its blocks: to reorder it, all its rounds are sorted
+    # one sequence object for all blocks of a trial: reordering it sorts all its rounds
     for (problem, label), of_sequence in groupby(blocks, key=lambda block: block[0][:2]):
         spec, trial = specs[label], trials[problem]
         sequence = sequence_of(job, spec.view, trial, open_files(spec.view.files))
         rows = [row for _, parts in of_sequence for row in _block_rows(job, spec, sequence, parts)]
-        # small but for the model; a batch of so many columns costs as much as replaying a block
+        # one batch for all rows: a batch of so many columns costs as much as replaying a block
         yield build_batch(rows, _RESULT_SCHEMA)
 
 
 def sequence_of(job: SequenceJob, view: View, trial: Trial, files: Examples) -> TrialSequence:
-    """Return the examples of a trial as learners with that view see them."""
+    """Return the examples of a trial in a view."""
     return TrialSequence(files, trial, view.squared, job.seed, view.gamma)
 
 
 def outcome(first_round: int, losses: IntArray) -> Row:
-    """Return what some rounds add to the curve."""
+    """Return the columns that some rounds add to the curve."""
     totals = np.cumsum(losses, dtype=np.int64)
     begin, end = np.searchsorted(CURVE_ROUNDS, [first_round, first_round + len(losses)], "right")
     return {
@@ -124,7 +125,7 @@ def outcome(first_round: int, losses: IntArray) -> Row:
 
 
 def held_out_metrics(scores: FloatArray, predicted: IntArray, ranks: IntArray) -> Row:
-    """Return the metrics of a test part; none where it is empty, or all ranks are equal."""
+    """Return the metrics of a test part, {} if it is empty; misranking is None if all ranks tie."""
     if len(ranks) == 0:
         return {}
     return {
@@ -153,11 +154,11 @@ def _part_rows(job: SequenceJob, work: Work, open_files: OpenSequence) -> Iterat
 def _block_rows(
     job: SequenceJob, spec: SequenceSpec, sequence: TrialSequence, parts: Sequence[Row]
 ) -> Iterator[Row]:
-    """Yield the outcome of every chunk of a block; one that tells of it, if there was a failure."""
-    own: Row = {"trial": sequence.trial.number, "learner": spec.label}
+    """Yield the outcome of every chunk of a block; after a failure, one row with its message."""
+    key: Row = {"trial": sequence.trial.number, "learner": spec.label}
     failures = [part["failure"] for part in parts if part["failure"] is not None]
     if failures:
-        yield own | {"failure": min(failures)}
+        yield key | {"failure": min(failures)}
         return
     rule: RuleSum | None = None
     by_round = itemgetter("first_round")
@@ -165,7 +166,7 @@ def _block_rows(
         part = sum_of_rows(chunk, job.n_ranks)
         X, ranks = sequence.rounds(first, first + part.sums.n_rounds)
         predicted, rule = part.sums.round_ranks(spec.params["combine"], X, rule)
-        row = own | outcome(first, np.abs(predicted - ranks))
+        row = key | outcome(first, np.abs(predicted - ranks))
         if first + len(ranks) == sequence.trial.part.n_train:
             row |= _model(job, spec, part, sequence)
         yield row

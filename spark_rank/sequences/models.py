@@ -1,7 +1,7 @@
-"""What an ensemble learned on a sequence, in the columns of `ensemble_models`.
+"""Writes an ensemble that was learned on a sequence in the columns of `ensemble_models`.
 
-The rule is that of a user's model wherever a row of `models` has room for it: weights on features
-and item offset, or coefficients of the landmarks, which stand in the row.
+Where possible the rule has the same columns as a user's model in `models`: weights on features and
+item offset, or coefficients of the landmarks, which are in the row.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def rule_columns(
     members: Rules,
     supports: Supports | None,
 ) -> Row:
-    """Return the combined rule, or the votes of the members, and the members where they are kept.
+    """Return the combined rule or the members' votes, and the members if they are kept.
 
-    Of `members` there are coefficients and thresholds; nothing where they are not kept.
+    `members` are their coefficients and thresholds, empty if they are not kept.
     """
     row: Row = {}
     if job.user is not None:
@@ -47,8 +47,8 @@ def rule_columns(
         row |= linear_rule(learned.coef_, spec.prior) if as_items else rule
     row |= _thresholds_or_votes(learned)
     if members[0].size:
-        plain = np.column_stack(members).ravel()
-        row["members"] = member_rules(*members, spec.prior) if as_items else plain
+        rules = np.column_stack(members).ravel()
+        row["members"] = member_rules(*members, spec.prior) if as_items else rules
     return row
 
 
@@ -78,6 +78,6 @@ def _thresholds_or_votes(learned: OAP) -> Row:
 
 
 def _duals(coef: FloatArray, root: FloatArray) -> FloatArray:
-    """Return a row of coefficients per rule; on one thread the sums have one order."""
+    """Return a row of coefficients per rule; one thread, so that sums have a fixed order."""
     with threadpool_limits(1):
         return np.asarray(coef @ root.T)

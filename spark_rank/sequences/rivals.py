@@ -1,4 +1,4 @@
-"""The single learners that ensembles are held against, on the same sequence."""
+"""The single learners that ensembles are compared with, on the same sequence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rival_results(
     view: View,
     open_files: OpenSequence = open_sequence,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn rows with the place of some `work`, a trial and a rival, into its outcome."""
+    """Yield the outcome of each row's `work`: a rival on a trial; a row has the work's position."""
     for batch in batches:
         for place in batch.column("id").to_pylist():
             trial, name = job.trials[work[place][0]], work[place][1]
@@ -53,7 +53,7 @@ def rival_results(
 
 
 def _learn(job: SequenceJob, trial: Trial, name: str, view: View, open_files: OpenSequence) -> Row:
-    """Stream the sequence through a rival: O(T) memory for its curve, a voted one's rules too."""
+    """Stream the sequence through a rival: O(T) memory for its curve and a voted one's rules."""
     sequence = sequence_of(job, view, trial, open_files(view.files))
     kind: Any = RIVALS[name][0]
     learner = kind(job.n_ranks, **RIVALS[name][1])

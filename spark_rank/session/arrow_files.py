@@ -1,4 +1,4 @@
-"""Files of any Hadoop file system as pyarrow asks for them, to read only."""
+"""Files of any Hadoop file system as a read-only pyarrow file system."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from spark_rank.session.local_files import LocalFiles
 
 
 def arrow_files(files: Files) -> fs.FileSystem:
-    """Return a store's files for pyarrow."""
+    """Return a store's files as a pyarrow file system."""
     if isinstance(files, LocalFiles):
         return fs.LocalFileSystem()
     return fs.PyFileSystem(_Handler(files))
 
 
 class _Handler(fs.FileSystemHandler):
-    """Answers pyarrow's questions through Spark's JVM; a file is copied when it is opened."""
+    """Serves pyarrow through Spark's JVM; a file is copied to a local disk when it is opened."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -66,10 +66,10 @@ class _Handler(fs.FileSystemHandler):
     def _info(self, path: str) -> fs.FileInfo:
         if not self._files.exists(path):
             return fs.FileInfo(path, fs.FileType.NotFound)
-        folder = self._files.is_directory(path)
-        return fs.FileInfo(path, fs.FileType.Directory if folder else fs.FileType.File)
+        is_folder = self._files.is_directory(path)
+        return fs.FileInfo(path, fs.FileType.Directory if is_folder else fs.FileType.File)
 
-    def _refuse(self, *given: Any) -> NoReturn:
+    def _refuse(self, *arguments: Any) -> NoReturn:
         raise NotImplementedError("a finished run is read only")
 
     copy_file = create_dir = delete_dir = delete_dir_contents = delete_file = _refuse

@@ -1,4 +1,4 @@
-"""A Spark session that somebody else has started in this process: used, left as it was."""
+"""A Spark session that other code started in this process: used, and left as it was."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def running_session() -> SparkSession | None:
 def borrowed(
     running: SparkSession, settings: Mapping[str, str], configured: Mapping[str, str]
 ) -> Iterator[SparkSession]:
-    """Yield a session of our own on the running context, with the settings that it can take.
+    """Yield a new session on the running context, with the settings that can still be changed.
 
-    A line names the configured settings that only a new context could take.
+    A warning names the configured settings that need a new context.
     """
-    own = running.newSession()
+    session = running.newSession()
     for name, value in settings.items():
-        if own.conf.isModifiable(name):
-            own.conf.set(name, value)
-    fixed = unmet(own, configured)
-    if fixed:
+        if session.conf.isModifiable(name):
+            session.conf.set(name, value)
+    unchanged = unmet(session, configured)
+    if unchanged:
         emit(
             "session_borrowed",
-            f"this process has a Spark session already, which keeps {', '.join(fixed)}: stop it "
-            "before, or leave these settings out",
+            f"this process has a Spark session already, which keeps {', '.join(unchanged)}: stop "
+            "that session first, or leave these settings out",
             level="warning",
         )
     try:
-        yield own
+        yield session
     finally:
         _make_active(running)
 
 
 def unmet(session: SparkSession, configured: Mapping[str, str]) -> list[str]:
-    """Return, in words, the settings that differ from the configured ones."""
-    found = {name: session.conf.get(name, None) for name in configured}
+    """Return a phrase for every setting that differs from the configured one."""
+    actual = {name: session.conf.get(name, None) for name in configured}
     return [
-        f"{name}={_shown(name, found[name])} instead of {_shown(name, value)}"
+        f"{name}={_shown(name, actual[name])} instead of {_shown(name, value)}"
         for name, value in configured.items()
-        if found[name] != value
+        if actual[name] != value
     ]
 
 
@@ -60,7 +60,7 @@ def _shown(name: str, value: str | None) -> str:
 
 
 def _make_active(session: SparkSession) -> None:
-    """Undo what `createDataFrame` does: it makes its session the one that others find."""
+    """Make a session the active one again: `createDataFrame` has made its own session active."""
     SparkSession._activeSession = session
     jvm = session._jvm
     assert jvm is not None

@@ -1,4 +1,4 @@
-"""What the driver does when users have ended Python workers: the same work again, with care."""
+"""Repeats work whose Python workers died, this time with every user isolated."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from spark_rank.events import emit
 
 T = TypeVar("T")
 
-# what Spark says of a worker that died, and of one whose memory did not suffice
+# Spark's messages for a worker that died, and for one that ran out of memory
 _SIGNS = re.compile(r"Python worker exited unexpectedly|SystemExit|(?<!OutOf)MemoryError")
 _HOPELESS = re.compile(r"TooManyCrashesError: (.+)")
 
 
 def isolating_on_crash(work: Callable[[bool], T], stage: str, what: str) -> T:
-    """Return what `work(False)` returns; if workers have died of it, `work(True)`.
+    """Return `work(False)`; if its Python workers die, return `work(True)`.
 
-    `work` is told whether to isolate users; `what` says what is made again.
+    The argument of `work` says whether to isolate users. `what` names the work in the warning.
     """
     try:
         return work(False)
@@ -30,9 +30,7 @@ def isolating_on_crash(work: Callable[[bool], T], stage: str, what: str) -> T:
         _check_hope(error, stage)
         if not workers_died(error):
             raise
-    text = (
-        f"a Python worker died; {what} again, users in processes of their own to find the culprit"
-    )
+    text = f"a Python worker died; computing {what} again, each user in a process of its own"
     emit("worker_died", text, stage=stage, level="warning")
     try:
         return work(True)
@@ -42,12 +40,12 @@ def isolating_on_crash(work: Callable[[bool], T], stage: str, what: str) -> T:
 
 
 def _check_hope(error: Exception, stage: str) -> None:
-    """Raise `TooManyFailuresError` if so many users crashed that it cannot be the users."""
-    found = _HOPELESS.search(str(error))
-    if found is not None:
+    """Raise `TooManyFailuresError` if so many users crashed that users cannot be the cause."""
+    match = _HOPELESS.search(str(error))
+    if match is not None:
         raise TooManyFailuresError(
-            f"{stage}: {found[1]}: look for what is wrong with the machine or the installed "
-            "packages, and start the same command again"
+            f"{stage}: {match[1]}: check the machine and the installed packages, then start the "
+            "same command again"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Spark's event logs: on by default, beside the runs in the store, for the history server."""
+"""Spark's event logs for the history server: on by default, beside the runs in the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = "event_logs"
 _DAY = 86_400.0
 _OLDEST = 100_000
 _ENABLED, _DIRECTORY = "spark.eventLog.enabled", "spark.eventLog.dir"
-# compressed, and in files of this size: a long run does not make one endless file
+# compressed and split, so that a long run does not write one huge file
 _SETTINGS = {
     _ENABLED: "true",
     "spark.eventLog.compress": "true",
@@ -33,10 +33,10 @@ _SETTINGS = {
 
 
 def event_log_settings(settings: Mapping[str, str], store: str) -> dict[str, str]:
-    """Return the settings that switch the event log on, in the store unless they name a place.
+    """Return the settings that switch the event log on; in the store, unless they name a directory.
 
-    The directory is made through the JVM, which must run already. Where nothing can be written
-    there, a warning says so and the run goes on without an event log.
+    The JVM, which must run already, makes the directory. If it cannot be written to, a warning
+    says so and the run goes on without an event log.
     """
     if settings.get(_ENABLED, "true") != "true":
         return {}
@@ -44,17 +44,17 @@ def event_log_settings(settings: Mapping[str, str], store: str) -> dict[str, str
         return {**_SETTINGS, **{k: v for k, v in settings.items() if k in _SETTINGS}}
     directory = f"{store.rstrip('/')}/{FOLDER}"
     try:
-        place = _writable(directory, settings)
+        path = _writable(directory, settings)
     except Py4JJavaError as error:
         emit(
             "no_event_log",
             f"no event log can be written to {directory}: {java_reason(error)}: the run goes on "
-            f"without; name another place with --spark {_DIRECTORY}=DIR",
+            f"without one; name another directory with --spark {_DIRECTORY}=DIR",
             level="warning",
         )
         return {_ENABLED: "false"}
-    own = {k: v for k, v in _SETTINGS.items() if k not in settings}
-    return {**own, _DIRECTORY: place}
+    defaults = {k: v for k, v in _SETTINGS.items() if k not in settings}
+    return {**defaults, _DIRECTORY: path}
 
 
 def _writable(directory: str, settings: Mapping[str, str]) -> str:
@@ -67,7 +67,7 @@ def _writable(directory: str, settings: Mapping[str, str]) -> str:
     path = jvm.org.apache.hadoop.fs.Path(directory)
     fs = path.getFileSystem(hadoop)
     fs.mkdirs(path)
-    # a directory that is there may still take no file
+    # a directory may exist and not be writable
     probe = jvm.org.apache.hadoop.fs.Path(path, f".writable-{uuid.uuid4().hex}")
     fs.create(probe).close()
     fs.delete(probe, False)
@@ -75,58 +75,58 @@ def _writable(directory: str, settings: Mapping[str, str]) -> str:
 
 
 def history_command(directory: str, port: int) -> tuple[list[str], dict[str, str]]:
-    """Return the command, and its environment, that shows event logs to a browser."""
+    """Return the command of the history server, which shows event logs, and its environment."""
     options = {
         "spark.history.fs.logDirectory": directory,
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "5s",
     }
     home = spark_home()
-    given = os.environ.get("SPARK_HISTORY_OPTS", "")
+    user_options = os.environ.get("SPARK_HISTORY_OPTS", "")
     flags = " ".join(f"-D{name}={value}" for name, value in options.items())
     environment = {
         **os.environ,
         **find_java().environment(),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
-        "SPARK_HISTORY_OPTS": f"{flags} {given}".strip(),
+        "SPARK_HISTORY_OPTS": f"{flags} {user_options}".strip(),
     }
     server = "org.apache.spark.deploy.history.HistoryServer"
     return [str(home / "bin" / "spark-class"), server], environment
 
 
 def history_directory(settings: Mapping[str, str], store: str) -> str:
-    """Return where the event logs of a configuration are, or raise `ConfigError`."""
+    """Return the directory of a configuration's event logs, or raise `ConfigError`."""
     directory = settings.get(_DIRECTORY) or f"{store.rstrip('/')}/{FOLDER}"
     if "://" in directory or directory.startswith("file:"):
         return directory
     if not Path(directory).is_dir():
         raise ConfigError(
-            f"{directory}: there are no event logs: run a stage first, or name another store with "
+            f"{directory}: no event logs found: run a stage first, or name another store with "
             "--set store=DIR"
         )
     return Path(directory).resolve().as_uri()
 
 
 def check_age(days: float, settings: Mapping[str, str]) -> float:
-    """Return the age at which event logs may go, or raise `ConfigError`."""
+    """Return the age from which event logs may be deleted, or raise `ConfigError`."""
     if not 1.0 <= days <= _OLDEST:
         raise ConfigError(
             f"--delete-older-than: must be 1 to {_OLDEST:,} days, not {days:g}: a log of today may "
-            "be that of a run that goes on"
+            "belong to a run that is still going on"
         )
     if _DIRECTORY in settings:
         raise ConfigError(
-            f"{_DIRECTORY} names a place that other programs may share: let a history server clean "
-            "it, with spark.history.fs.cleaner.enabled"
+            f"{_DIRECTORY} names a directory that other programs may share: let a history server "
+            "clean it, with spark.history.fs.cleaner.enabled"
         )
     return days
 
 
 def delete_event_logs(spark: SparkSession, store: str, days: float) -> list[str]:
-    """Delete what is in the store's folder and was last written to so long ago; return the names.
+    """Delete the store's event logs that were last written to `days` ago or more; return the names.
 
-    A log is a folder of files, of which the last one counts: those of a run that goes on stay.
+    A log is a folder of files whose latest one counts, so that logs of a current run stay.
     """
     files = Filesystem(spark)
     folder = files.qualified(f"{store.rstrip('/')}/{FOLDER}")
@@ -134,8 +134,8 @@ def delete_event_logs(spark: SparkSession, store: str, days: float) -> list[str]
     for info in files.below(folder):
         name = info.path.removeprefix(f"{folder}/").partition("/")[0]
         written[name] = max(info.modified_ms, written.get(name, 0))
-    before = (time.time() - days * _DAY) * 1000.0
-    gone = [name for name, last in written.items() if last < before]
-    for name in gone:
+    limit = (time.time() - days * _DAY) * 1000.0
+    outdated = [name for name, last in written.items() if last < limit]
+    for name in outdated:
         files.delete(f"{folder}/{name}")
-    return gone
+    return outdated

@@ -21,14 +21,14 @@ _FILES, _COPY_OPTION = "java.nio.file.Files", "java.nio.file.CopyOption"
 _CHARSETS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 
 _GLOB = re.compile(r"[*?\[{\\]")
-# the begin of a name that Spark and Hadoop pass over
+# the beginning of a name that Spark and Hadoop ignore
 _HIDDEN = re.compile(r"/[_.]")
-# bytes that come from the JVM at once: written as text it is less than py4j's buffer of 8,192
+# bytes per answer of the JVM: encoded as text they fit py4j's buffer of 8,192
 _PIECE = 6000
 
 
 class Filesystem:
-    """The few operations a run needs on a path, the same on every file system."""
+    """The operations that a run needs on files, the same on every file system."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
@@ -37,40 +37,40 @@ class Filesystem:
         self._conf = spark._jsc.hadoopConfiguration()
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Tell whether a file or directory exists."""
         jpath, fs = self._resolve(path)
         return bool(fs.exists(jpath))
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether a directory is there."""
+        """Tell whether a directory exists."""
         jpath, fs = self._resolve(path)
         return bool(fs.exists(jpath) and fs.getFileStatus(jpath).isDirectory())
 
     def glob(self, pattern: str) -> list[FileInfo]:
-        """Return every file that a path, directory or glob stands for, sorted by path.
+        """Return all files that a path, directory or glob matches, sorted by path.
 
-        Hidden files and directories (``_SUCCESS``, ``_temporary``, ``.crc``) are left out, inside
-        a directory and among those that signs like ``*`` stand for; what is named itself is not.
+        Hidden files and directories (``_SUCCESS``, ``_temporary``, ``.crc``) are left out, in a
+        directory and where a wildcard matches them, but not where the path names them.
         """
         jpath, fs = self._resolve(pattern)
-        named = len(_GLOB.split(str(fs.makeQualified(jpath).toString()), maxsplit=1)[0])
-        found: list[FileInfo] = []
+        literal = len(_GLOB.split(str(fs.makeQualified(jpath).toString()), maxsplit=1)[0])
+        files: list[FileInfo] = []
         for status in fs.globStatus(jpath) or []:
-            if not _HIDDEN.search(status.getPath().toString(), named - 1):
-                found.extend(self._files_below(fs, status))
-        return sorted(found, key=lambda info: info.path)
+            if not _HIDDEN.search(status.getPath().toString(), literal - 1):
+                files.extend(self._files_below(fs, status))
+        return sorted(files, key=lambda info: info.path)
 
     def below(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
-        """Return every file in a directory and those below it, sorted by path; [] without it.
+        """Return all files in and below a directory, sorted by path; [] if there is none.
 
-        Hidden ones are left out, as by `glob`, unless they are asked for; then a local disk's
-        checksums are there as well. No sign in the path has a meaning.
+        Hidden files are left out, as by `glob`, unless `hidden`; then the checksum files of a local
+        disk are included too. The path has no wildcards.
         """
         jpath, fs = self._unchecked(path) if hidden else self._resolve(path)
         if not fs.exists(jpath):
             return []
-        found = self._files_below(fs, fs.getFileStatus(jpath), hidden)
-        return sorted(found, key=lambda info: info.path)
+        files = self._files_below(fs, fs.getFileStatus(jpath), hidden)
+        return sorted(files, key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
         """Return a small UTF-8 file, or raise `OSError`."""
@@ -81,7 +81,7 @@ class Filesystem:
             raise OSError(java_reason(error)) from None
 
     def head(self, path: str, size: int) -> bytes:
-        """Return the first `size` bytes of a file, or all there are."""
+        """Return the first `size` bytes of a file, or all if it is shorter."""
         jpath, fs = self._resolve(path)
         stream = fs.open(jpath)
         try:
@@ -90,7 +90,7 @@ class Filesystem:
             stream.close()
 
     def tail(self, info: FileInfo, size: int) -> bytes:
-        """Return the last `size` bytes of a file, or all there are."""
+        """Return the last `size` bytes of a file, or all if it is shorter."""
         jpath, fs = self._resolve(info.path)
         stream = fs.open(jpath)
         try:
@@ -100,19 +100,19 @@ class Filesystem:
             stream.close()
 
     def unpacked_head(self, path: str, size: int) -> bytes:
-        """Return the first `size` bytes of what a file holds, unpacked as its name says."""
+        """Return the first `size` bytes of a file, decompressed as its name says."""
         jpath, fs = self._resolve(path)
         stream = fs.open(jpath)
         try:
             return _read(self._unpacked(jpath, stream), size)
         except Py4JJavaError as error:
-            said = java_reason(error).removeprefix("java.io.")
-            raise InputDataError(f"{path}: is damaged and cannot be read ({said})") from None
+            reason = java_reason(error).removeprefix("java.io.")
+            raise InputDataError(f"{path}: is damaged and cannot be read ({reason})") from None
         finally:
             stream.close()
 
     def first_lines(self, path: str, encoding: str, count: int) -> list[str]:
-        """Return a text file's first lines that are not blank, `count` at most, unpacked."""
+        """Return the first `count` lines of a text file that are not blank, decompressed."""
         jpath, fs = self._resolve(path)
         try:
             stream = fs.open(jpath)
@@ -123,25 +123,25 @@ class Filesystem:
             charset = self._java("java.nio.charset.Charset").forName(_CHARSETS[encoding])
             characters = self._java("java.io.InputStreamReader")(unpacked, charset)
             lines = self._java("java.io.BufferedReader")(characters)
-            found: list[str] = []
-            while len(found) < count and (line := lines.readLine()) is not None:
+            first: list[str] = []
+            while len(first) < count and (line := lines.readLine()) is not None:
                 if line.strip():
-                    found.append(str(line))
-            return found
+                    first.append(str(line))
+            return first
         except Py4JJavaError as error:
             raise InputDataError(f"{path}: cannot be read: {java_reason(error)}") from None
         finally:
             stream.close()
 
     def parquet_columns(self, path: str) -> str:
-        """Return names and types of a Parquet file's columns, as text to compare."""
+        """Return the names and types of a Parquet file's columns, as text to compare."""
         jpath, _ = self._resolve(path)
         try:
-            named = self._java("org.apache.parquet.hadoop.util.HadoopInputFile")
-            file = named.fromPath(jpath, self._conf)
+            input_file = self._java("org.apache.parquet.hadoop.util.HadoopInputFile")
+            file = input_file.fromPath(jpath, self._conf)
             reader = self._java("org.apache.parquet.hadoop.ParquetFileReader").open(file)
             try:
-                # not the schema's own text: it has a name that every writer chooses
+                # not the text of the schema: it includes a name that each writer chooses
                 return str(reader.getFileMetaData().getSchema().getFields().toString())
             finally:
                 reader.close()
@@ -151,21 +151,21 @@ class Filesystem:
             ) from None
 
     def uri(self, path: str) -> str:
-        """Return the path as an encoded URI, for the interfaces that read it as one."""
+        """Return the path as an encoded URI, for interfaces that take a URI."""
         jpath, fs = self._resolve(path)
         return str(fs.makeQualified(jpath).toUri().toString())
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file at once: a reader sees the old one or the new one."""
+        """Write a small UTF-8 file atomically: a reader sees the old file or the new one."""
         jpath, fs = self._unchecked(path)
         with self._part(fs, jpath, text) as part:
             self._replace(fs, part, jpath)
 
     def create_text(self, path: str, text: str) -> bool:
-        """Write a small UTF-8 file unless it is there; tell whether it was this call that did.
+        """Write a small UTF-8 file unless it exists; tell whether this call wrote it.
 
-        Of several processes that try at the same time one succeeds. On a local disk the file is
-        there with all its text or not at all, whatever happens meanwhile.
+        Of several processes that try at the same time, one succeeds. On a local disk the file
+        appears with all its text or not at all, even if the process is killed.
         """
         jpath, fs = self._unchecked(path)
         try:
@@ -185,18 +185,18 @@ class Filesystem:
         return True
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file or directory; its new place must be free."""
+        """Rename a file or directory; the new path must not exist."""
         jsource, fs = self._resolve(source)
         jtarget, _ = self._resolve(target)
         fs.mkdirs(jtarget.getParent())
-        # Hadoop would move a directory into one that is there
+        # Hadoop would move a directory into an existing one
         if fs.exists(jtarget):
-            raise FileExistsError(f"{target}: is there already")
+            raise FileExistsError(f"{target}: exists already")
         if not fs.rename(jsource, jtarget):
             raise OSError(f"could not rename {source} to {target}")
 
     def names(self, path: str) -> list[str]:
-        """Return the names of all that is in a directory, hidden ones too; [] without it."""
+        """Return the names in a directory, hidden ones too; [] if there is no directory."""
         jpath, fs = self._resolve(path)
         if not fs.exists(jpath):
             return []
@@ -213,7 +213,7 @@ class Filesystem:
             stream.close()
 
     def upload(self, local: Path, path: str) -> None:
-        """Copy a local file to `path`, replacing what is there."""
+        """Copy a local file to `path`, replacing an existing file."""
         jpath, fs = self._resolve(path)
         source = self._java(_PATH)(local.resolve().as_uri())
         fs.copyFromLocalFile(False, True, source, jpath)
@@ -225,12 +225,12 @@ class Filesystem:
         fs.copyToLocalFile(False, jpath, target, True)
 
     def delete(self, path: str) -> None:
-        """Delete a file or a whole directory, if it is there."""
+        """Delete a file or a whole directory, if it exists."""
         jpath, fs = self._resolve(path)
         fs.delete(jpath, True)
 
     def qualified(self, path: str) -> str:
-        """Return the path with its file system and from the root, as any process can use it."""
+        """Return the absolute path with its file system, which any process can use."""
         jpath, fs = self._resolve(path)
         return str(fs.makeQualified(jpath).toString())
 
@@ -247,9 +247,9 @@ class Filesystem:
             raise ConfigError(f"{path}: no file system serves it: {java_reason(error)}") from None
 
     def _unchecked(self, path: str) -> tuple[Any, Any]:
-        """Return what `_resolve` does, but for local files the file system without `.crc` files.
+        """Do what `_resolve` does, but for local files use the file system without `.crc` files.
 
-        A file that is replaced would leave the old one's behind for a moment.
+        Replacing a file would leave the old file's checksums beside it for a moment.
         """
         jpath, fs = self._resolve(path)
         return jpath, fs.getRawFileSystem() if _is_local(fs) else fs
@@ -257,11 +257,11 @@ class Filesystem:
     def _replace(self, fs: Any, source: Any, target: Any) -> None:
         if _is_local(fs):
             options = self._java("java.nio.file.StandardCopyOption")
-            how = self._array(
+            overwrite = self._array(
                 self._java(_COPY_OPTION), options.ATOMIC_MOVE, options.REPLACE_EXISTING
             )
             places = (fs.pathToFile(source).toPath(), fs.pathToFile(target).toPath())
-            self._java(_FILES).move(*places, how)
+            self._java(_FILES).move(*places, overwrite)
             return
         rename = self._java("org.apache.hadoop.fs.Options$Rename")
         contexts = self._java("org.apache.hadoop.fs.FileContext")
@@ -270,7 +270,7 @@ class Filesystem:
 
     @contextmanager
     def _part(self, fs: Any, jpath: Any, text: str) -> Iterator[Any]:
-        """Yield a hidden file beside `jpath` with the text; if it is left there, it goes."""
+        """Yield a hidden file beside `jpath` with the text; afterwards delete it if it exists."""
         hidden = f".{jpath.getName()}.{secrets.token_hex(4)}.part"
         part = self._java(_PATH)(jpath.getParent(), hidden)
         try:
@@ -280,7 +280,7 @@ class Filesystem:
             fs.delete(part, False)
 
     def _link(self, source: Any, target: Any) -> None:
-        """Give a file a second name, which must be free."""
+        """Give a file a second name, which must not exist yet."""
         files = self._java(_FILES)
         try:
             files.createLink(target, source)
@@ -293,8 +293,8 @@ class Filesystem:
     def _java(self, name: str) -> Any:
         """Return a Java class by its full name.
 
-        It is looked up once: the JVM searches hundreds of archives for every part of a name that
-        is no class, such as `org` and `org.apache`.
+        Each class is looked up once: the JVM searches hundreds of archives for every part of a
+        name that is not a class, such as `org` and `org.apache`.
         """
         if name not in self._classes:
             self._classes[name] = getattr(self._jvm, name)
@@ -317,10 +317,10 @@ class Filesystem:
 
 
 def _read(stream: Any, size: int) -> bytes:
-    """Return the next `size` bytes, or all there are.
+    """Return the next `size` bytes, or all that are left.
 
-    Piece by piece: an answer of the JVM that is more than one packet waits 40 ms for the first
-    one's receipt.
+    They are read in pieces: an answer of the JVM that takes more than one packet waits 40 ms for
+    the acknowledgement of the first.
     """
     pieces: list[bytes] = []
     while size > 0 and (piece := bytes(stream.readNBytes(min(size, _PIECE)))):
@@ -341,12 +341,12 @@ def _is_local(fs: Any) -> bool:
 
 
 def literal(path: str) -> str:
-    """Return a path that Spark reads as it is, although its name has the signs of a glob."""
+    """Return a path with its wildcards escaped, so that Spark reads it literally."""
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
 def java_reason(error: Exception) -> str:
-    """Return what the JVM said, in one line, without the name of the call that failed."""
+    """Return the JVM's message in one line, without the name of the call that failed."""
     cause = getattr(error, "java_exception", None)
     text = str(error) if cause is None else str(cause.toString())
     return (text.strip().splitlines() or ["(no message)"])[0]

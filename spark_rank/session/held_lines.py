@@ -1,4 +1,4 @@
-"""What Spark logged of tasks that failed: kept in a file, shown with errors that nobody foresaw."""
+"""Spark's log lines about failed tasks: kept in a file, and shown with unexpected errors."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _MOST = 20_000
 
 @contextmanager
 def shown_with_errors(file: Path) -> Iterator[None]:
-    """Add what has been logged meanwhile to an error that does not name its cause itself."""
-    begun = file.stat().st_size if file.exists() else 0
+    """Add the lines logged meanwhile to an unexpected error; our own errors name their cause."""
+    start = file.stat().st_size if file.exists() else 0
     try:
         yield
     except SparkRankError:
         raise
     except Exception as error:
-        text = _since(file, begun)
+        text = _since(file, start)
         if text:
-            error.add_note(f"What Spark logged of its tasks:\n{text}")
+            error.add_note(f"Spark's log of its tasks:\n{text}")
         raise
 
 
-def _since(file: Path, begun: int) -> str:
+def _since(file: Path, start: int) -> str:
     if not file.exists():
         return ""
-    logged = file.read_bytes()[begun:]
+    logged = file.read_bytes()[start:]
     left_out = "(...)\n" if len(logged) > _MOST else ""
     return left_out + logged[-_MOST:].decode(errors="replace").strip()

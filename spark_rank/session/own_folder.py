@@ -1,6 +1,6 @@
-"""One folder for all that this process, its JVM and its workers put aside while they run.
+"""One folder for the temporary files of this process, its JVM and its workers.
 
-Its name tells whose it is, so that a later start removes what a process left that was killed.
+Its name identifies the process, so that a later start removes the folder of a killed process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from spark_rank.session.process_identity import ProcessIdentity
 
 _PREFIX = "spark_rank-"
-# pid, start in clock ticks, machine, and what tells apart folders of one process
+# pid, start in clock ticks, machine, and a random part that separates folders of one process
 _NAME = re.compile(rf"{_PREFIX}(\d+)-(\d+)-([0-9a-f]{{12}})-\w+")
 
 
 def make_folder(parent: Path, owner: ProcessIdentity) -> Path:
-    """Make a folder that only this user can look into, with a name that tells whose it is."""
+    """Make a folder that only this user can read, with a name that identifies its process."""
     if owner.machine is None or owner.started is None:
-        # nobody could tell later whether the process lives: nobody will remove it
+        # later starts cannot tell whether the process lives, so they must not remove the folder
         return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     mark = f"{_PREFIX}{owner.pid}-{owner.started}-{_digest(owner)}-"
     return Path(tempfile.mkdtemp(prefix=mark, dir=parent))
@@ -36,12 +36,12 @@ def make_folder(parent: Path, owner: ProcessIdentity) -> Path:
 def remove_leftovers(parent: Path, observer: ProcessIdentity) -> list[Path]:
     """Remove this user's folders of processes that have ended on this machine; return them.
 
-    Two starts may do this at the same time: what is gone already is no error.
+    Two starts may do this at the same time, so a folder that is already gone is no error.
     """
-    left = [path for path in _folders(parent) if _owner_is_dead(path.name, observer)]
-    for path in left:
+    leftovers = [path for path in _folders(parent) if _owner_is_dead(path.name, observer)]
+    for path in leftovers:
         shutil.rmtree(path, ignore_errors=True)
-    return left
+    return leftovers
 
 
 def _folders(parent: Path) -> Iterator[Path]:
@@ -52,18 +52,18 @@ def _folders(parent: Path) -> Iterator[Path]:
     for name in names:
         path = parent / name
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             continue  # another start has removed it
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
             yield path
 
 
 def _owner_is_dead(name: str, observer: ProcessIdentity) -> bool:
-    found = _NAME.fullmatch(name)
-    if found is None or found[3] != _digest(observer):
+    match = _NAME.fullmatch(name)
+    if match is None or match[3] != _digest(observer):
         return False
-    owner = ProcessIdentity(observer.host, int(found[1]), observer.machine, found[2])
+    owner = ProcessIdentity(observer.host, int(match[1]), observer.machine, match[2])
     return owner.is_dead(observer)
 
 
@@ -74,25 +74,25 @@ def _digest(identity: ProcessIdentity) -> str:
 
 @cache
 def own_folder(parent: Path) -> Path:
-    """Return this process's folder below `parent`; it goes when the process ends.
+    """Return this process's folder below `parent`, which is removed when the process ends.
 
-    The first call removes what dead processes left there.
+    The first call also removes the folders of processes that are dead.
     """
-    own = ProcessIdentity.own()
-    remove_leftovers(parent, own)
-    folder = make_folder(parent, own)
-    atexit.register(_remove, folder, own.pid)
+    identity = ProcessIdentity.own()
+    remove_leftovers(parent, identity)
+    folder = make_folder(parent, identity)
+    atexit.register(_remove, folder, identity.pid)
     return folder
 
 
 def _remove(folder: Path, pid: int) -> None:
-    if os.getpid() == pid:  # a child that was forked has the same functions to call at its end
+    if os.getpid() == pid:  # a forked child inherits this function but must not remove the folder
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let this process and the children that it starts put their temporary files into a folder."""
+    """Let this process and the children that it starts use a folder for their temporary files."""
     before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     try:

@@ -1,4 +1,4 @@
-"""Who a process is, so that another one on the same machine can tell whether it still lives."""
+"""Identifies a process, so that another one on the same machine can tell whether it still lives."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ENDED = "ended"
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process among all that ever ran.
+    """What distinguishes a process from every other, past and present.
 
-    `machine` is the boot and the pid namespace, None where the system does not tell them;
-    `started` is the start in clock ticks since that boot, which a later process of the same pid
-    does not share.
+    `machine` is the boot id and the pid namespace, None where the system does not have them.
+    `started` is the start in clock ticks since that boot, which differs for a later process with
+    the same pid.
     """
 
     host: str
@@ -29,16 +29,16 @@ class ProcessIdentity:
 
     @classmethod
     def own(cls) -> ProcessIdentity:
-        """Return what identifies this process."""
+        """Return the identity of this process."""
         return cls.of(os.getpid())
 
     @classmethod
     def of(cls, pid: int) -> ProcessIdentity:
-        """Return what identifies a process of this machine."""
+        """Return the identity of a process of this machine."""
         return cls(socket.gethostname(), pid, _machine(), _started(pid))
 
     def is_dead(self, observer: ProcessIdentity) -> bool:
-        """Tell whether `observer`, this very process, can be sure that the process has ended."""
+        """Tell whether the process has surely ended; `observer` is the process that asks."""
         if self.machine is None or self.machine != observer.machine:
             return False
         try:
@@ -46,7 +46,7 @@ class ProcessIdentity:
         except ProcessLookupError:
             return True
         except OSError:
-            pass  # another user's process: it is there
+            pass  # a process of another user: it exists
         started = _started(self.pid)
         return started is not None and started != self.started
 
@@ -64,5 +64,5 @@ def _started(pid: int) -> str | None:
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    # a process that has ended and waits for its parent to notice writes nothing any more
+    # a zombie, which waits for its parent, writes nothing any more
     return _ENDED if fields[0] in "ZX" else fields[_START_FIELD]

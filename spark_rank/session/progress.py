@@ -1,4 +1,4 @@
-"""Says what is going on: a line when a stage begins and ends, and how far it is in between."""
+"""Shows progress: a line when a stage begins and ends, and how far it is in between."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FIRST_LINE, _RAREST_LINE, _LINE_SHARE = 10.0, 60.0, 0.1
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks of the Spark jobs that run now: all, finished, and rows that finished ones read.
+    """Tasks of the Spark jobs that run now: all, finished, and the rows that they have read.
 
-    Rows are those of tasks that write files: what others only bring together would count twice.
-    `written` are the finished ones among these tasks.
+    `rows` counts only tasks that write files: rows of tasks that only shuffle would count twice.
+    `written` is the number of finished tasks that write files.
     """
 
     total: int = 0
@@ -38,9 +38,9 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Users:
-    """How many users a stage goes over: all, done before, under way.
+    """How many users a stage processes: all, done before, under way.
 
-    Every row that is read is a user; where rows are something else, a task has so many.
+    Every row that is read is a user; where rows are something else, `a_task` is users per task.
     """
 
     total: int
@@ -49,13 +49,13 @@ class Users:
     a_task: float | None = None
 
     def read_by(self, tasks: Tasks) -> int:
-        """Return the users of the tasks that have finished."""
+        """Return the number of users in finished tasks."""
         return tasks.rows if self.a_task is None else round(tasks.written * self.a_task)
 
 
 @dataclass(frozen=True)
 class Advance:
-    """How far a stage is: the users of this command over the seconds since it met the first."""
+    """How far a stage is; its rate is this command's users by the seconds since the first one."""
 
     seconds: float
     tasks: Tasks
@@ -67,25 +67,25 @@ class Advance:
     @property
     def rate(self) -> float | None:
         """Return users a second; None before the first ones are done."""
-        known = self.users_here > 0 and self.users_seconds > 0.0
-        return self.users_here / self.users_seconds if known else None
+        is_known = self.users_here > 0 and self.users_seconds > 0.0
+        return self.users_here / self.users_seconds if is_known else None
 
     @property
     def share(self) -> float | None:
-        """Return the share of the users that is done, else of the tasks that run now."""
+        """Return the share of users that are done; without users, the share of running tasks."""
         if self.users is not None and self.users.total:
             return min(1.0, self.users_done / self.users.total)
         return self.tasks.done / self.tasks.total if self.tasks.total else None
 
     @property
     def seconds_left(self) -> float | None:
-        """Return how long it takes at the rate so far; known only where users are counted."""
+        """Return the remaining seconds at the rate so far; None where users are not counted."""
         if self.users is None or self.rate is None:
             return None
         return max(0, self.users.total - self.users_done) / self.rate
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the progress as a line of text."""
         words = []
         if self.users is not None and self.share is not None:
             words.append(
@@ -101,19 +101,19 @@ class Advance:
         return ", ".join(words)
 
     def fields(self) -> dict[str, Any]:
-        """Return it as the fields of an event."""
-        found: dict[str, Any] = {"seconds": round(self.seconds, 1)}
-        found |= {"tasks_done": self.tasks.done, "tasks": self.tasks.total}
+        """Return the progress as the fields of an event."""
+        fields: dict[str, Any] = {"seconds": round(self.seconds, 1)}
+        fields |= {"tasks_done": self.tasks.done, "tasks": self.tasks.total}
         if self.users is not None:
-            found |= {"users_done": self.users_done, "users": self.users.total}
+            fields |= {"users_done": self.users_done, "users": self.users.total}
         if self.rate is not None and self.seconds_left is not None:
-            found["users_per_second"] = round(self.rate, 1)
-            found["seconds_left"] = round(self.seconds_left, 1)
-        return found
+            fields["users_per_second"] = round(self.rate, 1)
+            fields["seconds_left"] = round(self.seconds_left, 1)
+        return fields
 
 
 def duration(seconds: float) -> str:
-    """Return a time span as people say it."""
+    """Return a time span in seconds, minutes or hours, as suits its length."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -121,14 +121,14 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Follows the Spark jobs of one stage and tells `log` (the process's own by default)."""
+    """Follows the Spark jobs of one stage and writes to `log`, by default the process's own."""
 
     def __init__(self, spark: SparkSession, stage: str, log: EventLog | None = None) -> None:
         self._tracker = _Tracker(spark)
         self._stage = stage
         self._log = log or process_log()
         self._done = threading.Event()
-        # a line is drawn whole, and none after the closing one
+        # so that lines do not mix, and none is drawn after the closing line
         self._drawing = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
         self._started = time.monotonic()
@@ -161,7 +161,7 @@ class Progress:
         return time.monotonic() - self._started
 
     def finish(self, message: str, event: str = "finished", **fields: Any) -> None:
-        """Tell the stage's closing line; from then on nothing is drawn."""
+        """Write the stage's closing line; nothing is drawn after it."""
         self._stop()
         self._log.emit(event, message, stage=self._stage, **fields)
 
@@ -173,7 +173,7 @@ class Progress:
         self._most_done = users.before
 
     def part_done(self, users: int) -> None:
-        """Take so many of the users under way as done: the jobs that read them have ended."""
+        """Count this many of the users under way as done: the jobs that read them have ended."""
         with self._drawing:
             if self._users is not None:
                 users = min(users, self._users.under_way)
@@ -184,28 +184,28 @@ class Progress:
                 )
 
     def advance(self) -> Advance:
-        """Return how far the stage is: never less far than it was."""
-        # in this order, so that a part that ends meanwhile is not counted twice
+        """Return how far the stage is; it never goes back."""
+        # users before tasks, so that a part that ends in between is not counted twice
         users = self._users
         tasks = self._tracker.tasks()
         if users is None:
             return Advance(self.seconds(), tasks)
-        # what is counted after the users' own pass, their table for one, must not count as users
+        # rows that later jobs read, such as the table that was written, are not users
         done = users.before + min(users.under_way, users.read_by(tasks))
-        # a part's tasks are gone before it is told as done, and those of a part that failed too
+        # Spark drops a part's tasks before `part_done` is called, and those of failed parts too
         self._most_done = done = max(done, self._most_done)
         here = done - self._users_at_start
         since = time.monotonic() - self._users_started
         return Advance(self.seconds(), tasks, users, done, here, since)
 
     def _follow(self) -> None:
-        told = 0.0
+        last_line = 0.0
         pause = _TERMINAL_INTERVAL if self._log.draws else _FIRST_LINE
         while not self._done.wait(pause):
             try:
                 now = self.advance()
             except (Py4JError, OSError):
-                return  # the JVM is gone: whoever asked it for the result says so
+                return  # the JVM is gone: the code that waits for the result reports it
             with self._drawing:
                 if self._done.is_set() or not (now.tasks.total or now.users):
                     continue
@@ -214,9 +214,9 @@ class Progress:
                 else:
                     fields = now.fields()
                     self._log.emit("progress", now.text(), stage=self._stage, **fields)
-                    told = self.seconds()
+                    last_line = self.seconds()
             if not self._log.draws:
-                pause = min(_RAREST_LINE, max(_FIRST_LINE, told * _LINE_SHARE))
+                pause = min(_RAREST_LINE, max(_FIRST_LINE, last_line * _LINE_SHARE))
 
     def _stop(self) -> None:
         with self._drawing:
@@ -229,7 +229,7 @@ _current: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 class _Tracker:
-    """Asks Spark's own bookkeeping for the tasks of the stages that run now."""
+    """Reads the tasks of the running Spark stages from Spark's status store."""
 
     def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext
@@ -237,13 +237,13 @@ class _Tracker:
 
     def tasks(self) -> Tasks:
         stages = self._store.activeStages()
-        found = [stages.apply(i) for i in range(stages.size())]
+        running = [stages.apply(i) for i in range(stages.size())]
         return Tasks(
-            sum(stage.numTasks() for stage in found),
-            sum(stage.numCompleteTasks() for stage in found),
-            sum(stage.inputRecords() + stage.shuffleReadRecords() for stage in found
+            sum(stage.numTasks() for stage in running),
+            sum(stage.numCompleteTasks() for stage in running),
+            sum(stage.inputRecords() + stage.shuffleReadRecords() for stage in running
                 if _writes(stage)),
-            sum(stage.numCompleteTasks() for stage in found if _writes(stage)),
+            sum(stage.numCompleteTasks() for stage in running if _writes(stage)),
         )  # fmt: skip
 
 
@@ -267,9 +267,9 @@ def job_description(spark: SparkSession, text: str) -> Iterator[None]:
 def over_users(
     users: int, *, before: int = 0, a_task: float | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Let the running stage's progress count users: by rows, or so many for every task.
+    """Let the running stage's progress count users: by rows, or `a_task` users per task.
 
-    `before` of the users were done by an earlier command. Yields what to call, from any thread,
+    `before` users were done by an earlier command. Yields a function to call, from any thread,
     with the number of users of a part that is done.
     """
     progress = _current.get()

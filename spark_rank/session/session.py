@@ -28,7 +28,7 @@ from spark_rank.session.event_logs import event_log_settings
 from spark_rank.session.filesystem import java_reason
 from spark_rank.session.held_lines import FILE, PROPERTY, shown_with_errors
 from spark_rank.session.java import find_java
-from spark_rank.session.jvm_death import deaths_told
+from spark_rank.session.jvm_death import jvm_death_reported
 from spark_rank.session.own_folder import own_folder, temporary_files_in
 from spark_rank.session.spark_home import spark_home
 from spark_rank.session.worker_log import COLLECT
@@ -38,9 +38,9 @@ _LOG_SETTINGS = {
     "json": Path(__file__).parent / "log4j2-json.properties",
 }
 
-# the greatest value that Spark takes, with which it does not look at bytes at all
+# the greatest value that Spark takes; with it, Spark does not count bytes at all
 NO_BYTE_LIMIT = str(2**31 - 1)
-# a user block is a row with lists: a batch of a thousand is some megabytes
+# a user block is a row with lists: a batch of a thousand blocks takes a few megabytes
 DEFAULTS = {
     "spark.master": "local[*]",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -50,39 +50,39 @@ DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
-    # what workers log is told by the driver
+    # the driver shows what workers log
     COLLECT: "true",
-    # the memory of Python workers is seen too
+    # Spark's memory metrics include the Python workers
     "spark.executor.processTreeMetrics.enabled": "true",
-    # else every column function asks the JVM several times where in Python it was called
+    # otherwise every column function calls the JVM several times to record its place in Python
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
     "spark.redaction.regex": PATTERN,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # numba does not follow the task's cpus as BLAS does
+    # numba, unlike BLAS, does not limit its threads to the task's CPUs
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
 }
 
-# on one machine nothing has to be reached from outside
+# on one machine no other host has to reach the driver
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "4g",
-    # a task with Python workers begins and ends 15 ms earlier than over TCP; on clusters the paths
-    # of such sockets may become longer than they may be
+    # saves 15 ms per task with Python workers compared to TCP; not on clusters, where the path of
+    # the socket may exceed its limit
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
-# values of whole files are garbage soon: a collector that works beside the tasks takes a tenth of
-# their cores for it, and nobody waits for an answer who would mind a pause
+# the values of a whole file become garbage quickly: a concurrent collector takes a tenth of the
+# tasks' cores for that, and pauses do not matter in a batch job
 COLLECTOR = "-XX:+UseParallelGC"
-# the name of a Unix socket takes 43 characters more, and 107 are the most
+# the path of a Unix socket has at most 107 characters, of which its name takes 43
 _LONGEST_SOCKET_FOLDER = 60
 _JVM_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 
-# what only makes sense where the cluster is: who looks at files from here does without
+# settings that only make sense on the cluster: reading a store's files from here needs none
 _OF_CLUSTERS = (
     "spark.driver.host", "spark.driver.port", "spark.driver.bindAddress", "spark.kubernetes.",
     "spark.yarn.", "spark.executor.", "spark.executorEnv.", "spark.archives", "spark.scheduler.",
@@ -90,7 +90,7 @@ _OF_CLUSTERS = (
 
 
 def under_spark_submit() -> bool:
-    """Tell whether spark-submit started this process (and thus its JVM and its settings)."""
+    """Tell whether spark-submit started this process, its JVM and its settings."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -103,13 +103,13 @@ def session_settings(configured: Mapping[str, str], submitted: Mapping[str, str]
 
 
 def on_this_machine(configured: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings to look at a store's files from here, whatever cluster stages run on."""
-    kept = {name: value for name, value in configured.items() if not name.startswith(_OF_CLUSTERS)}
-    return {**kept, "spark.master": "local[*]"}
+    """Return the settings to read a store's files on this machine, without the cluster's own."""
+    local = {name: value for name, value in configured.items() if not name.startswith(_OF_CLUSTERS)}
+    return {**local, "spark.master": "local[*]"}
 
 
 def overruled(configured: Mapping[str, str], submitted: Mapping[str, str]) -> list[str]:
-    """Return the configured settings that spark-submit's own replace."""
+    """Return the names of configured settings that spark-submit overrides."""
     return [n for n, value in configured.items() if submitted.get(n, value) != value]
 
 
@@ -128,7 +128,7 @@ def runtime_setting(spark: SparkSession, name: str, value: str) -> Iterator[None
 
 
 def _submitted_settings() -> dict[str, str]:
-    """Return what spark-submit set: its --conf and --master, and its spark-defaults.conf."""
+    """Return the settings of spark-submit: --conf, --master and spark-defaults.conf."""
     # a SparkConf made before Python is connected to the JVM is empty
     SparkContext._ensure_initialized()
     return dict(SparkConf().getAll())
@@ -140,8 +140,8 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Yield a session that is stopped afterwards, whatever happens.
 
-    With a `store` it leaves an event log there, unless the settings say otherwise. Where a session
-    runs already, its context serves and goes on.
+    With a `store` the session writes an event log there, unless the settings say otherwise. If this
+    process already has a Spark context, the session uses it and leaves it running.
     """
     running = running_session()
     if running is not None:
@@ -153,8 +153,8 @@ def spark_session(
     settings = session_settings(configured, submitted)
     remember(settings)
     for name in overruled(configured, submitted):
-        given, other = (shown_setting(name, found[name]) for found in (submitted, configured))
-        emit("overruled", f"spark-submit's {name}={given} wins over the configured {other}")
+        used, unused = (shown_setting(name, source[name]) for source in (submitted, configured))
+        emit("overruled", f"spark-submit's {name}={used} overrides the configured {unused}")
     if not under_spark_submit():
         _prepare_own_jvm(settings)
     try:
@@ -162,7 +162,7 @@ def spark_session(
     except (PySparkException, PySparkRuntimeError, Py4JJavaError) as error:
         raise ConfigError(
             f"Spark did not start with these settings: {java_reason(error)}: check `spark:` in "
-            "the configuration, --spark and spark-submit's options"
+            "the configuration, --spark and the options of spark-submit"
         ) from None
     if under_spark_submit() and "spark.log.level" not in settings:
         spark.sparkContext.setLogLevel("WARN")
@@ -175,7 +175,7 @@ def _stopped_afterwards(spark: SparkSession, settings: Mapping[str, str]) -> Ite
     dead = False
     with _interruptible() as interrupted:
         try:
-            with deaths_told(spark, settings):
+            with jvm_death_reported(spark, settings):
                 yield
         except SparkDiedError:
             dead = True
@@ -183,13 +183,13 @@ def _stopped_afterwards(spark: SparkSession, settings: Mapping[str, str]) -> Ite
         except BaseException:
             if not interrupted.is_set():
                 raise
-            # what the interrupt broke off may have raised something else by now; the tasks that
-            # are being cancelled have nothing to say that the user does not know
+            # the interrupted call may have raised another error by now; log lines of the tasks
+            # being cancelled would tell the user nothing new
             with suppress(Py4JError, OSError):
                 spark.sparkContext.setLogLevel("OFF")
             raise KeyboardInterrupt from None
         finally:
-            # after an interrupt the connection to the JVM may be gone, and the JVM goes with it
+            # an interrupt may have broken the connection to the JVM, and then the JVM ends too
             with suppress(*((Py4JError, OSError) if interrupted.is_set() else ())):
                 if not dead:
                     spark.stop()
@@ -212,10 +212,10 @@ def _start(
 
 
 def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that the JVM is started with: its command line is seen by everybody.
+    """Return the settings for the JVM's command line, which every user of the machine can see.
 
-    Secrets are left out; they are set when the JVM runs, which is early enough for them. What is
-    inside of the JVM's own options cannot be.
+    Secrets are left out and set once the JVM runs, which is early enough for them. Secrets within
+    the JVM's own options cannot be left out.
     """
     return {name: value for name, value in settings.items() if not is_secret(name)}
 
@@ -229,10 +229,10 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Let Ctrl-C raise KeyboardInterrupt and print nothing; the event tells that it happened.
+    """Let Ctrl-C raise KeyboardInterrupt and print nothing; yield an event that it sets.
 
-    Spark's own handler calls the JVM from inside the very call that was interrupted, and py4j
-    logs a stack trace for each.
+    Spark's own handler calls the JVM from within the interrupted call, and py4j logs a stack trace
+    for each such call.
     """
     interrupted = threading.Event()
 
@@ -253,11 +253,11 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def _prepare_own_jvm(settings: dict[str, str]) -> None:
-    """Set what must be known before a JVM starts: Java, worker Python, log settings."""
-    spark_home()  # pyspark's own words for its absence name no remedy that helps
+    """Set what must be set before a JVM starts: Java, the workers' Python, log settings."""
+    spark_home()  # pyspark's own error for a missing Spark does not say what to do
     os.environ.update(find_java().environment())
     if "spark.pyspark.python" not in settings:
-        # the workers of a local run are this very environment
+        # the workers of a local run use the same environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if settings["spark.master"].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -273,30 +273,30 @@ def _prepare_own_jvm(settings: dict[str, str]) -> None:
 def temporary_settings(
     settings: Mapping[str, str], folder_in: Callable[[Path], Path]
 ) -> dict[str, str]:
-    """Return the settings that keep temporary files in folders of our own, found by `folder_in`.
+    """Return settings that keep temporary files in this process's own folders.
 
-    A configured spark.local.dir of this machine gets such a folder inside; executors elsewhere
-    have their own places.
+    `folder_in` returns the process's folder below a directory. A spark.local.dir that is configured
+    for a local run gets such a folder; executors on other machines keep their own directories.
     """
-    found: dict[str, str] = {}
+    changed: dict[str, str] = {}
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "-Djava.io.tmpdir=" not in options:
         folder = folder_in(Path(tempfile.gettempdir()))
-        found["spark.driver.extraJavaOptions"] = f'{options} "-Djava.io.tmpdir={folder}"'.strip()
+        changed["spark.driver.extraJavaOptions"] = f'{options} "-Djava.io.tmpdir={folder}"'.strip()
         if len(str(folder)) > _LONGEST_SOCKET_FOLDER:
-            found["spark.python.unix.domain.socket.enabled"] = "false"
-    places = settings.get("spark.local.dir", "").split(",")
-    if settings["spark.master"].startswith("local") and any(places):
-        found["spark.local.dir"] = ",".join(_inside(place, folder_in) for place in places if place)
-    return found
+            changed["spark.python.unix.domain.socket.enabled"] = "false"
+    paths = settings.get("spark.local.dir", "").split(",")
+    if settings["spark.master"].startswith("local") and any(paths):
+        changed["spark.local.dir"] = ",".join(_inside(path, folder_in) for path in paths if path)
+    return changed
 
 
-def _inside(place: str, folder_in: Callable[[Path], Path]) -> str:
+def _inside(path: str, folder_in: Callable[[Path], Path]) -> str:
     try:
-        Path(place).mkdir(parents=True, exist_ok=True)
-        return str(folder_in(Path(place)))
+        Path(path).mkdir(parents=True, exist_ok=True)
+        return str(folder_in(Path(path)))
     except OSError:
-        return place  # Spark says what is wrong with it
+        return path  # Spark reports what is wrong with it
 
 
 def _own_folder() -> Path:
@@ -308,24 +308,25 @@ def _held_lines() -> Path:
 
 
 def with_collector(settings: Mapping[str, str], environment: Mapping[str, str]) -> str:
-    """Return the JVM's options; on one machine with our collector, unless somebody has chosen one.
+    """Return the JVM's options; for a local run with our garbage collector, unless one is chosen.
 
-    A JVM that is told of two does not start.
+    A JVM does not start with two collectors.
     """
     options = settings.get("spark.driver.extraJavaOptions", "")
-    given = [options, *(environment.get(name, "") for name in _JVM_VARIABLES)]
-    chosen = any(re.search(r"-XX:\+Use\w*GC", text) for text in given)
-    if chosen or not settings["spark.master"].startswith("local"):
+    all_options = [options, *(environment.get(name, "") for name in _JVM_VARIABLES)]
+    is_chosen = any(re.search(r"-XX:\+Use\w*GC", text) for text in all_options)
+    if is_chosen or not settings["spark.master"].startswith("local"):
         return options
     return f"{options} {COLLECTOR}".strip()
 
 
 @contextmanager
 def a_task_a_file(spark: SparkSession) -> Iterator[None]:
-    """Read every file, or part of a large one, in a task of its own for a block of code.
+    """For a block of code, read every file, or part of a large one, in a task of its own.
 
-    Spark packs them by their bytes, but the work is in the users: so all cores work to the end,
-    and progress is visible. What costs a task to open is alone in it.
+    Spark groups files by bytes, but the work depends on the users: with one file a task all cores
+    stay busy and progress is visible. Opening a file is made to seem as costly as a full task, so
+    that Spark puts no second one into it.
     """
     whole = spark.conf.get("spark.sql.files.maxPartitionBytes")
     with runtime_setting(spark, "spark.sql.files.openCostInBytes", str(whole)):

@@ -1,6 +1,6 @@
-"""What the driver hands to all workers: values, and files that they map into memory.
+"""Shares values, and files to map into memory, from the driver with all workers.
 
-A session of Spark Connect has no `SparkContext`. There a value travels inside every task, and files
+A session of Spark Connect has no `SparkContext`. There a value travels with every task, and files
 are artifacts of the session.
 """
 
@@ -23,7 +23,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Shared(Protocol[T_co]):
-    """A value that workers have, too: Spark's broadcast, or what looks like it."""
+    """A value that workers have too: Spark's broadcast, or an object with the same attribute."""
 
     @property
     def value(self) -> T_co:
@@ -32,32 +32,32 @@ class Shared(Protocol[T_co]):
 
 @dataclass(frozen=True)
 class Carried(Generic[T]):
-    """A value that every task brings along."""
+    """A value that travels with every task."""
 
     value: T
 
 
 def share(spark: SparkSession, value: T) -> Shared[T]:
-    """Return the value as workers take it."""
+    """Return the value in a form that reaches the workers."""
     return Carried(value) if is_remote() else spark.sparkContext.broadcast(value)
 
 
 def share_file(spark: SparkSession, path: Path) -> None:
-    """Move a local file to where every node that works for the session finds it by its name.
+    """Move a local file to the session's folder, and add it to every node by its name.
 
-    Spark hands whatever was added to every executor that starts later too, also to one that has
-    no use for it: the file has to stay as long as the session. The session's own folder does.
+    Spark also sends an added file to every executor that starts later, even if it is not needed
+    there. So the file must exist as long as the session, as the session's own folder does.
     """
-    kept = Path(folder_of_files()) / path.name
-    shutil.move(path, kept)
+    shared = Path(folder_of_files()) / path.name
+    shutil.move(path, shared)
     if is_remote():
-        spark.addArtifacts(str(kept), file=True)
+        spark.addArtifacts(str(shared), file=True)
     else:
-        spark.sparkContext.addFile(kept.as_uri())
+        spark.sparkContext.addFile(shared.as_uri())
 
 
 def folder_of_files() -> str:
-    """Return the folder of this process's node that has the shared files."""
+    """Return the folder with the shared files on this node."""
     if is_remote() and TaskContext.get() is None:
         return _client_folder()
     return str(SparkFiles.getRootDirectory())
@@ -65,7 +65,7 @@ def folder_of_files() -> str:
 
 @cache
 def _client_folder() -> str:
-    """Return a folder for the copies that a client of Spark Connect keeps of what it shares."""
+    """Return the folder in which a client of Spark Connect keeps the files that it shares."""
     folder = tempfile.mkdtemp(prefix="spark_rank-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

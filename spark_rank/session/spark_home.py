@@ -1,4 +1,4 @@
-"""Finds Spark itself, the JVM's part: an installation, or the one inside of the Python package."""
+"""Finds Spark's JVM part: an installation, or the one inside the Python package pyspark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_rank.errors import RuntimeMissingError
 
 
 def spark_home() -> Path:
-    """Return SPARK_HOME, or where the package pyspark has Spark's jars; else raise."""
+    """Return SPARK_HOME, or the package pyspark if it has Spark's jars; else raise."""
     named = os.environ.get("SPARK_HOME")
     if named:
         return Path(named)
@@ -20,5 +20,5 @@ def spark_home() -> Path:
         return package
     raise RuntimeMissingError(
         f"{package} has no jars, as in a packed environment: start the job with spark-submit, or "
-        "set SPARK_HOME to where Spark is installed"
+        "set SPARK_HOME to the directory where Spark is installed"
     )

@@ -1,6 +1,7 @@
-"""What Python workers log or print arrives at the driver: Spark collects it, and this tells it.
+"""Shows on the driver what Python workers log or print.
 
-Spark collects where `spark.sql.pyspark.worker.logging.enabled` is true, as it is by default here.
+Spark collects these lines where `spark.sql.pyspark.worker.logging.enabled` is true, as it is by
+default here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from spark_rank.events import Level, emit
 from spark_rank.wording import count_of
 
 COLLECT = "spark.sql.pyspark.worker.logging.enabled"
-# so many lines are told, the others are counted
+# this many lines are shown, the others are counted
 _SHOWN = 20
 _LEVELS: dict[str, Level] = {"WARNING": "warning", "ERROR": "error", "CRITICAL": "error"}
 
 
 def tell_worker_lines(spark: SparkSession) -> None:
-    """Tell what workers of this session have logged, the first lines of it."""
+    """Emit the first lines that workers of this session have logged."""
     if spark.conf.get(COLLECT, "false") != "true":
         return
     lines = spark.tvf.python_worker_logs()
@@ -25,7 +26,7 @@ def tell_worker_lines(spark: SparkSession) -> None:
     for row in first[:_SHOWN]:
         emit(
             "worker_line",
-            f"a worker says: {row['msg']}{_exception(row)}",
+            f"a worker logged: {row['msg']}{_exception(row)}",
             level=_LEVELS.get(row["level"], "info"),
             logger=row["logger"],
             worker_time=row["ts"],
@@ -34,13 +35,13 @@ def tell_worker_lines(spark: SparkSession) -> None:
         more = lines.count() - _SHOWN
         emit(
             "worker_lines_left_out",
-            f"workers say {count_of(more, 'line')} more, not shown",
+            f"workers logged {count_of(more, 'more line')}, not shown",
             lines=more,
         )
 
 
 def _exception(row: Row) -> str:
-    """Return the exception that a line was logged with, and where it was raised."""
+    """Return the exception of a log line, and where it was raised."""
     raised = row["exception"]
     if raised is None:
         return ""

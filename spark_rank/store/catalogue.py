@@ -1,4 +1,4 @@
-"""What runs a store has, and what state they are in."""
+"""Lists the runs of a store with their states."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from spark_rank.tables.contracts import BLOCKS
 from spark_rank.visible import visible
 
 COMPLETE, INCOMPLETE, RUNNING, DAMAGED = "complete", "incomplete", "running", "damaged"
-# what only has the name of a run, as a link or a file, or a name that no run can have
+# not a run: a link or a file with the name of a run, or a name that no run can have
 FOREIGN = "foreign"
-# a run that has these is whole; tune, rank, aggregate, recommend are for those who want them
+# a run with these stages is complete; tune, rank, aggregate and recommend are optional
 REQUIRED = ("ingest", "prepare", "features", "train", "evaluate", "report")
 _FOLDER = re.compile(r"run_id=(.+)", re.DOTALL)
 
@@ -32,7 +32,7 @@ Records = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class RunState:
-    """A run as the list shows it; `needs` are the runs it was made with, None if nobody knows."""
+    """A run as the list shows it; `needs` are the runs that it was made with, None if unknown."""
 
     run_id: str
     state: str
@@ -53,30 +53,30 @@ class Catalogue:
         self.store = store
 
     def run(self, run_id: str) -> RunRecords:
-        """Return a run that is there."""
-        found = RunRecords(self.files, self.store, run_id)
-        if not self.files.is_directory(found.root):
+        """Return an existing run."""
+        run = RunRecords(self.files, self.store, run_id)
+        if not self.files.is_directory(run.root):
             raise ConfigError(
-                f"no run {run_id!r} in {self.store}: `spark-rank runs list` names what there is"
+                f"no run {run_id!r} in {self.store}: `spark-rank runs list` shows the runs"
             )
-        return found
+        return run
 
     def states(self) -> list[RunState]:
         """Return all runs, the latest first."""
         names = self.files.names(self.files.qualified(f"{self.store.rstrip('/')}/runs"))
         ids = [match[1] for name in names if (match := _FOLDER.fullmatch(name))]
         promoted = promoted_run(self.files, self.store)
-        found = [self._state_or_foreign(run_id, promoted) for run_id in ids]
-        return sorted(found, key=lambda state: (state.started or "", state.run_id), reverse=True)
+        states = [self._state_or_foreign(run_id, promoted) for run_id in ids]
+        return sorted(states, key=lambda state: (state.started or "", state.run_id), reverse=True)
 
     def state(self, run_id: str, *, promoted: bool = False) -> RunState:
-        """Return the state of one run; what is damaged is told, not raised."""
+        """Return the state of one run; damage is part of the state and raises no error."""
         run = self.run(run_id)
         records, damages = readable_records(run)
         noted = noted_runs(run)
         if damages:
             state, detail = DAMAGED, next(iter(damages.values()))
-            # a record that cannot be read may have named any
+            # a record that cannot be read may have named any run
             needs = None if noted is None else noted | recorded_runs(records, run_id)
         else:
             state, detail = self._condition(run, records)
@@ -90,14 +90,14 @@ class Catalogue:
         )  # fmt: skip
 
     def _state_or_foreign(self, run_id: str, promoted: str | None) -> RunState:
-        """Return the state of what has the name of a run; one odd directory hides no other."""
+        """Return the state of a run, or FOREIGN for what is no run, so that the list goes on."""
         try:
             return self.state(run_id, promoted=run_id == promoted)
         except ConfigError as error:
-            named = run_id == promoted  # then it stands for a run that nobody knows
+            is_promoted = run_id == promoted  # then it may need any run
             return RunState(
-                visible(run_id), FOREIGN, str(error), promoted=named,
-                needs=None if named else frozenset(),
+                visible(run_id), FOREIGN, str(error), promoted=is_promoted,
+                needs=None if is_promoted else frozenset(),
             )  # fmt: skip
 
     def _condition(self, run: RunRecords, records: Records) -> tuple[str, str]:
@@ -107,7 +107,7 @@ class Catalogue:
             return RUNNING, str(holder)
         begun = self.files.names(run.path(DRAFTS))
         if begun:
-            return INCOMPLETE, f"{', '.join(begun)} was broken off"
+            return INCOMPLETE, f"{', '.join(begun)} was interrupted"
         missing = [name for name in REQUIRED if name not in records]
         return (INCOMPLETE, f"without {', '.join(missing)}") if missing else (COMPLETE, "")
 
@@ -119,7 +119,7 @@ def readable_records(run: RunRecords) -> tuple[Records, dict[str, str]]:
     for stage in run.recorded_stages():
         try:
             record = run.record(stage) or {}
-            if stage == LearnedSince.stage:  # the list asks which run it was made with
+            if stage == LearnedSince.stage:  # the list needs the run that it was made with
                 read_facts(LearnedSince, record, run.run_id)
             records[stage] = record
         except ContractError as error:

@@ -1,4 +1,4 @@
-"""Sees that a run lies in its store, whatever links there are on a local disk."""
+"""Ensures that a run is inside its store, whatever links a local disk has."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from spark_rank.errors import ConfigError
 def check_contained(root: str, runs: str) -> None:
     """Raise `ConfigError` if the run directory `root` is a link, out of `runs` or to another run.
 
-    Both are qualified paths. Only local disks have links; the store itself may be one.
+    Both are qualified paths. Only local disks have links. The store itself may be a link.
     """
     if not _is_local(root):
         return
-    inside, outside = _resolved(runs), _resolved(root)
-    if outside == os.path.join(inside, os.path.basename(_local(root))):
+    parent, target = _resolved(runs), _resolved(root)
+    if target == os.path.join(parent, os.path.basename(_local(root))):
         return
-    if os.path.commonpath([inside, outside]) == inside:
-        raise ConfigError(f"{root} is a link to {outside}: remove it, or name that run")
+    if os.path.commonpath([parent, target]) == parent:
+        raise ConfigError(f"{root} is a link to {target}: remove it, or name that run")
     raise ConfigError(
-        f"{root} is a link that leads out of the store, to {outside}: remove it, or name that store"
+        f"{root} is a link that leads out of the store, to {target}: remove it, or name that store"
     )
 
 
 def refuse_links(folder: str) -> None:
-    """Raise `ConfigError` if a folder of a run is a link, or has one in it, however deep.
+    """Raise `ConfigError` if a folder of a run is a link or contains one at any depth.
 
-    Whoever writes or deletes through a link does so where the link leads.
+    Writing or deleting through a link would change files outside the run.
     """
     if not _is_local(folder):
         return
     for path in _links(_local(folder)):
         raise ConfigError(
-            f"{path} is a link to {os.readlink(path)}, and a run has none: remove it, and bring "
-            "there what it stands for"
+            f"{path} is a link to {os.readlink(path)}, and a run must not contain links: replace "
+            "it by what it links to"
         )
 
 

@@ -1,13 +1,13 @@
-"""What a stage writes, out of sight until all of it is there.
+"""Drafts: what a stage writes, hidden from readers until it is complete.
 
-``<run>/_drafts/<stage>/`` holds
+``<run>/_drafts/<stage>/`` contains
 
-* ``<attempt>/<table>/``, what the process at work writes; the name is its own, so that tasks of
-  a process that was given up cannot write between;
-* ``waves-<fingerprint>/``, what was saved in parts (`spark_rank.store.waves`), which the next
-  process goes on from if it has the same settings and inputs;
+* ``<attempt>/<table>/``, what the current process writes; each process has its own name, so that
+  tasks of an abandoned process cannot write into it;
+* ``waves-<fingerprint>/``, the waves that are saved (`spark_rank.store.waves`), from which the next
+  process with the same settings and inputs goes on;
 * ``sealed-<fingerprint>.json``, the record of a stage that has written everything. From then on
-  only renames are left, and whoever comes next does those that were not done.
+  only renames are left, and the next process does those that are missing.
 
 Names that begin with an underscore are hidden from Spark, from Hadoop and from ``*``.
 """
@@ -57,7 +57,7 @@ class Draft:
         self._folder = f"{root}/{FOLDER}/{stage}"
         self._sealed = f"{self._folder}/sealed-{fingerprint[:_NAME]}.json"
         self.waves = f"{self._folder}/waves-{fingerprint[:_NAME]}"
-        # tables that were saved in parts, the folder of every part and what is in it
+        # tables that were saved in waves: the folder of every wave, and its files
         self._parts: dict[str, dict[str, Inventory]] = {}
 
     def path(self, name: str) -> str:
@@ -65,30 +65,31 @@ class Draft:
         return f"{self._folder}/{self.attempt}/{name}"
 
     def folders(self, name: str) -> list[str]:
-        """Return where a table that has been written is: one folder, or one per part."""
+        """Return the folders of a written table: one, or one per wave."""
         return list(self._parts.get(name) or [self.path(name)])
 
     def add_parts(self, table: str, parts: dict[str, Inventory]) -> None:
-        """Make a table of folders that were saved one by one."""
+        """Take these folders, saved one by one, as the parts of a table."""
         self._parts[table] = parts
 
     def clear(self) -> None:
-        """Remove what an earlier process left and nobody can go on from."""
-        self._check_own()
+        """Remove what an earlier process left, except the waves, from which this one goes on."""
+        self._refuse_links()
         for name in self.files.names(self._folder):
             if f"{self._folder}/{name}" != self.waves:
                 self.files.delete(f"{self._folder}/{name}")
 
     def seal(self, record: dict[str, Any]) -> None:
         """Note that everything is written: from here on the stage is only published."""
-        own = self.files.names(self.path(""))
-        names = sorted({name for name in own if not name.startswith(("_", "."))} | {*self._parts})
+        written = self.files.names(self.path(""))
+        visible = {name for name in written if not name.startswith(("_", "."))}
+        names = sorted(visible | {*self._parts})
         inventory: Inventory = {}
         for name in names:
             for folder in self.folders(name):
                 parts = self._parts.get(name, {})
-                found = parts[folder] if folder in parts else take_inventory(self.files, folder)
-                inventory |= {_listed(name, path): file for path, file in found.items()}
+                files = parts[folder] if folder in parts else take_inventory(self.files, folder)
+                inventory |= {_listed(name, path): file for path, file in files.items()}
         folders = {name: [self._from_root(folder) for folder in self.folders(name)]
                    for name in names}  # fmt: skip
         sealed = {"record": {**record, "files": as_record(inventory)}, "folders": folders}
@@ -102,21 +103,21 @@ class Draft:
         return None if sealed is None else dict(sealed["record"])
 
     def is_whole(self) -> bool:
-        """Tell whether a sealed draft, published in part or not, is still as it was written."""
+        """Tell whether the files of a sealed draft, published or not, are unchanged."""
         sealed = self._seal()
         inventory = from_record(sealed["record"]["files"])
-        found: Inventory = {}
+        present: Inventory = {}
         try:
             for name, folders in sealed["folders"].items():
                 for place in self._places(name, folders):
                     files = take_inventory(self.files, place)
-                    found |= {_listed(name, path): file for path, file in files.items()}
-        except Py4JJavaError:  # a local disk's own checksums refuse to read a file
+                    present |= {_listed(name, path): file for path, file in files.items()}
+        except Py4JJavaError:  # a local file differs from Hadoop's own checksums
             return False
-        return found == inventory
+        return present == inventory
 
     def read_note(self, path: str) -> dict[str, Any] | None:
-        """Return a note of an earlier process; None without it, or if it is not as written."""
+        """Return a note of an earlier process; None if there is none, or if it was changed."""
         if not self.files.exists(path):
             return None
         try:
@@ -125,24 +126,24 @@ class Draft:
             return None
 
     def publish(self) -> None:
-        """Rename everything to its place; what was renamed before is left there."""
-        self._check_own()
+        """Rename everything to its final path, except what was renamed before."""
+        self._refuse_links()
         sealed = self._seal()
         inventory = from_record(sealed["record"]["files"])
         for name, folders in sealed["folders"].items():
             self.check()
             self._publish(name, [self._to_root(folder) for folder in folders])
-            own = {path: file.size for path, file in inventory.items()
-                   if path == name or path.startswith(f"{name}/")}  # fmt: skip
-            self._check_complete(name, own)
+            sizes = {path: file.size for path, file in inventory.items()
+                     if path == name or path.startswith(f"{name}/")}  # fmt: skip
+            self._check_complete(name, sizes)
 
     def remove(self) -> None:
-        """Remove what is left of the stage's work."""
-        self._check_own()
+        """Remove the stage's draft."""
+        self._refuse_links()
         self.files.delete(self._folder)
 
-    def _check_own(self) -> None:
-        """Refuse links before anything is moved or deleted: what they lead to is not the run's."""
+    def _refuse_links(self) -> None:
+        """Refuse links before anything is moved or deleted: they lead out of the run."""
         refuse_links(f"{self._root}/{FOLDER}")
 
     def _publish(self, name: str, folders: list[str]) -> None:
@@ -152,7 +153,7 @@ class Draft:
             for folder in waiting:
                 self._gather(folder, whole)
         if self.files.exists(whole):
-            # an outdated result, or one that no record lists; its successor is complete
+            # an outdated result, or one without a record; the new one is complete
             self.files.delete(f"{self._root}/{name}")
             self.files.move(whole, f"{self._root}/{name}")
 
@@ -164,10 +165,10 @@ class Draft:
         self.files.delete(folder)
 
     def _check_complete(self, name: str, expected: dict[str, int]) -> None:
-        found = {relative(info, self._root): info.size
-                 for info in self.files.below(f"{self._root}/{name}")}  # fmt: skip
-        for path in sorted(found.keys() | expected.keys()):
-            if found.get(path) != expected.get(path):
+        present = {relative(info, self._root): info.size
+                   for info in self.files.below(f"{self._root}/{name}")}  # fmt: skip
+        for path in sorted(present.keys() | expected.keys()):
+            if present.get(path) != expected.get(path):
                 raise ContractError(
                     f"{self._root}/{path}: is not what the stage wrote: delete {self._folder} to "
                     "run the stage again"
@@ -180,8 +181,8 @@ class Draft:
 
     def _places(self, name: str, folders: list[str]) -> list[str]:
         """Return where the files of a table are: still in the draft, or published."""
-        own = [*map(self._to_root, folders), f"{self._folder}/{_READY}/{name}"]
-        return [path for path in own if self.files.exists(path)] or [f"{self._root}/{name}"]
+        drafts = [*map(self._to_root, folders), f"{self._folder}/{_READY}/{name}"]
+        return [path for path in drafts if self.files.exists(path)] or [f"{self._root}/{name}"]
 
     def _from_root(self, path: str) -> str:
         return path.removeprefix(f"{self._root}/")
@@ -191,5 +192,5 @@ class Draft:
 
 
 def _listed(name: str, path: str) -> str:
-    """Return how a record calls a file of a table; a file that is a table itself has no path."""
+    """Return a file's path in a record; a table that is a single file has an empty `path`."""
     return f"{name}/{path}".rstrip("/")

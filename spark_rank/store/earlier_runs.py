@@ -1,7 +1,7 @@
-"""The earlier runs that a configuration names: `latest` is the promoted one, the others must exist.
+"""The earlier runs that a configuration names: `latest` is the promoted one; others must exist.
 
-What `latest` stands for is decided when work on a run begins. The same command goes on with it,
-also when another run is promoted meanwhile.
+What `latest` means is decided when work on a run begins. Repeating the command uses the same run,
+even if another run is promoted meanwhile.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def with_earlier_runs(config: Config, run: RunRecords) -> Config:
         if latest is None:
             text = (
                 f"{', '.join(asking)}: no run was promoted in {config.store} when this one began: "
-                "everybody is learned"
+                "every user is learned"
             )
             emit("nothing_promoted", text, keys=asking)
-    found = _replaced(config, latest) if asking else config
-    for key, named in _named(found).items():
-        if named is not None and not _is_there(named, found.store, run):
-            raise ConfigError(f"{key}: {_missing(named, key in asking, found.store, run)}")
-    return found
+    resolved = _replaced(config, latest) if asking else config
+    for key, named in _named(resolved).items():
+        if named is not None and not _exists(named, resolved.store, run):
+            raise ConfigError(f"{key}: {_missing(named, key in asking, resolved.store, run)}")
+    return resolved
 
 
 def _named(config: Config) -> dict[str, str | None]:
@@ -56,35 +56,35 @@ def _replaced(config: Config, latest: str | None) -> Config:
 
 
 def _latest(key: str, config: Config, run: RunRecords) -> str | None:
-    """Return what `latest` stands for in this run; it is decided once."""
+    """Return the run that `latest` means in this run; this is decided once."""
     latest = noted_latest(run)
     if latest is not UNDECIDED:
         return latest
     promoted = promoted_run(run.files, config.store)
     if promoted == run.run_id:
         raise ConfigError(
-            f"{key}: latest is this run itself, {promoted!r}: name the run that it goes on from, "
-            "or give the new one a run_id of its own"
+            f"{key}: latest is this run itself, {promoted!r}: name an earlier run, or give the new "
+            "run a run_id of its own"
         )
     note_latest(run, promoted)
     return promoted
 
 
-def _is_there(named: str, store: str, run: RunRecords) -> bool:
-    """Tell whether a run exists; a folder may be of another store, and is not looked at."""
+def _exists(named: str, store: str, run: RunRecords) -> bool:
+    """Tell whether a run exists; a folder may belong to another store and is not checked."""
     return "/" in named or run.files.is_directory(RunRecords(run.files, store, named).root)
 
 
 def _missing(named: str, was_latest: bool, store: str, run: RunRecords) -> str:
-    """Return what to say of a run that is not there."""
+    """Return the message for a run that does not exist."""
     if was_latest:
         return (
-            f"latest is run {named!r} for this run, and {store} has no such run any more: give a "
-            "new run a run_id of its own"
+            f"latest means run {named!r} in this run, and {store} has it no more: start a new run "
+            "with a run_id of its own"
         )
     names = run.files.names(run.files.qualified(f"{store.rstrip('/')}/runs"))
-    others = [name.removeprefix(_FOLDER) for name in names if name.startswith(_FOLDER)]
-    there = [name for name in others if name != run.run_id]
-    more = f" and {len(there) - _SHOWN:,} more" if len(there) > _SHOWN else ""
-    listed = f"there are {', '.join(there[-_SHOWN:])}{more}" if there else "there is no other run"
+    ids = [name.removeprefix(_FOLDER) for name in names if name.startswith(_FOLDER)]
+    others = [run_id for run_id in ids if run_id != run.run_id]
+    more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+    listed = f"it has {', '.join(others[-_SHOWN:])}{more}" if others else "it has no other run"
     return f"there is no run {named!r} in {store}: {listed}"

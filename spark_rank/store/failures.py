@@ -1,4 +1,4 @@
-"""Users without a model, summed up by learner and reason, with one of them as an example."""
+"""Counts users without a model by learner and reason, and shows one of them as an example."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Examples = dict[str, dict[str, FailedUser]]
 
 def failed_users(status: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """Return the failures in ``{learner: {"failed: reason": users}}``, by learner and reason."""
-    found = {
+    failed = {
         learner: {
             name.removeprefix(_PREFIX): users
             for name, users in counts.items()
@@ -28,11 +28,11 @@ def failed_users(status: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str,
         }
         for learner, counts in status.items()
     }
-    return {learner: reasons for learner, reasons in found.items() if reasons}
+    return {learner: reasons for learner, reasons in failed.items() if reasons}
 
 
 def failure_examples(models: DataFrame) -> Examples:
-    """Return, by learner and reason, the failed user with the least id and what went wrong."""
+    """Return, by learner and reason, the failed user with the smallest id and what went wrong."""
     failed = models.where(F.col("status") == FAILED)
     least = F.min(F.struct("user_id", "detail")).alias("least")
     rows = failed.groupBy("learner", "reason").agg(least).collect()
@@ -45,14 +45,14 @@ def failure_examples(models: DataFrame) -> Examples:
 
 
 def tell_failures(stage: str, status: Mapping[str, Mapping[str, int]], examples: Examples) -> None:
-    """Tell of every learner and reason how many users failed, and of one what went wrong."""
+    """Emit, by learner and reason, how many users failed, with the error of one of them."""
     for learner, reasons in failed_users(status).items():
         for reason, users in reasons.items():
             example = examples[learner][reason]
             emit(
                 "failed_users",
-                f"{learner}: {count_of(users, 'user')} failed by {reason}, user "
-                f"{example.user_id} with: {example.detail}",
+                f"{learner}: {count_of(users, 'user')} failed by {reason}, for example user "
+                f"{example.user_id}: {example.detail}",
                 stage=stage,
                 level="warning",
                 learner=learner,

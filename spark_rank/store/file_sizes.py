@@ -1,9 +1,9 @@
-"""Few files of sensible size: what many tasks have written is put together before it is listed.
+"""Joins the many small files of a table into few files of sensible size.
 
-Tasks are as many as keep all cores busy, and each writes a file. Here the driver appends Parquet
-files to each other, in the order of their names: their row groups are copied as they are, so that
-no value is decoded, whoever reads can still take a file in parts, and the bytes follow from those
-of the files alone. The driver reads every file for its checksum anyway.
+Every task writes a file, and there are enough tasks to keep all cores busy. Here the driver appends
+Parquet files to each other, in the order of their names. It copies their row groups as they are: no
+value is decoded, readers can still split a file, and the result depends on nothing but the files.
+The driver reads every file for its checksum anyway.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from spark_rank.session.files import FileInfo
 from spark_rank.session.filesystem import Filesystem
 from spark_rank.store.inventory import READERS
 
-# what Hadoop's and Spark's defaults take for one block and one task
+# bytes of a block by Hadoop's default, and of a task by Spark's
 SENSIBLE = 128 * 2**20
-# so many small files hurt nobody, and a reader can begin with as many tasks
+# this many small files do no harm, and a reader can begin with as many tasks
 FEW = 16
 
 
 def join_small_files(spark: SparkSession, files: Filesystem, folder: str) -> None:
     """Append the Parquet files of a folder to each other, if they are many and small."""
-    found = files.below(folder)
-    groups = joined_groups([info.size for info in found])
+    infos = files.below(folder)
+    groups = joined_groups([info.size for info in infos])
     with ThreadPoolExecutor(READERS) as threads:
-        own = [[found[place] for place in group] for group in groups if len(group) > 1]
-        list(threads.map(lambda group: _join(spark, files, folder, group), own))
+        to_join = [[infos[place] for place in group] for group in groups if len(group) > 1]
+        list(threads.map(lambda group: _join(spark, files, folder, group), to_join))
 
 
 def joined_groups(sizes: Sequence[int]) -> list[list[int]]:
-    """Return which files become one: places in a row, of much the same bytes in every group.
+    """Return groups of neighbouring files to join, by position, with about equal bytes per group.
 
-    There are as many groups as hold `SENSIBLE` bytes each, but not less than `FEW`.
+    There is a group per `SENSIBLE` bytes, but at least `FEW` groups.
     """
     total = sum(sizes)
     count = max(FEW, -(-total // SENSIBLE))
@@ -45,7 +45,7 @@ def joined_groups(sizes: Sequence[int]) -> list[list[int]]:
     groups: list[list[int]] = [[] for _ in range(count)]
     before = 0
     for place, size in enumerate(sizes):
-        # by the middle of the file; files without a byte go by their number
+        # by the middle of the file; if all files are empty, by their number
         share = (2 * before + size) / (2 * total) if total else place / len(sizes)
         groups[int(share * count)].append(place)
         before += size
@@ -60,23 +60,23 @@ def _join(spark: SparkSession, files: Filesystem, folder: str, group: Sequence[F
 
 
 def _append_all(spark: SparkSession, sources: Sequence[str], target: str) -> None:
-    """Write a Parquet file of the row groups of others, which have the same columns."""
+    """Write a Parquet file with the row groups of other files, which have the same columns."""
     jvm: Any = spark._jvm
     parquet = jvm.org.apache.parquet.hadoop
     conf = spark._jsc.hadoopConfiguration()
     inputs = [parquet.util.HadoopInputFile.fromPath(_path(jvm, path), conf) for path in sources]
     first = parquet.ParquetFileReader.open(inputs[0])
     try:
-        told = first.getFooter().getFileMetaData()
+        metadata = first.getFooter().getFileMetaData()
     finally:
         first.close()
     output = parquet.util.HadoopOutputFile.fromPath(_path(jvm, target), conf)
     mode = parquet.ParquetFileWriter.Mode.CREATE
-    writer = parquet.ParquetFileWriter(output, told.getSchema(), mode, SENSIBLE, 0)
+    writer = parquet.ParquetFileWriter(output, metadata.getSchema(), mode, SENSIBLE, 0)
     writer.start()
     for source in inputs:
         writer.appendFile(source)
-    writer.end(told.getKeyValueMetaData())
+    writer.end(metadata.getKeyValueMetaData())
 
 
 def _path(jvm: Any, path: str) -> Any:

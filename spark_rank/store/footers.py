@@ -1,4 +1,4 @@
-"""What the footers of Parquet files tell, read by the driver: looking costs less than a job."""
+"""Reads rows, ranges and versions from the footers of Parquet files, without a Spark job."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PARTITION = re.compile(r"/(bucket)=")
 
 
 def stored_rows(files: Files, folders: Iterable[str]) -> int:
-    """Return how many rows the files in some folders, and below them, hold."""
+    """Return the number of rows of all files in and below some folders."""
     return sum(footer.num_rows for footer in _footers(files, folders))
 
 
 def stored_range(files: Files, folder: str, column: str) -> tuple[float, float] | None:
-    """Return the least and greatest number in a column of a folder's files; None without any."""
+    """Return the least and greatest number in a column of a folder's files; None if empty."""
     ends = [
         (float(statistics.min), float(statistics.max))
         for footer in _footers(files, [folder])
@@ -36,7 +36,7 @@ def stored_range(files: Files, folder: str, column: str) -> tuple[float, float] 
 
 
 def check_stored(files: Files, folder: str, contract: Contract, rows: int) -> None:
-    """Raise `ContractError` unless a table's files hold its columns, its version and its rows."""
+    """Raise `ContractError` unless a table's files have the right columns, version and rows."""
     footers = _footers(files, [folder])
     partitions = {part for info in files.below(folder) for part in _PARTITION.findall(info.path)}
     for footer in footers:
@@ -47,12 +47,12 @@ def check_stored(files: Files, folder: str, contract: Contract, rows: int) -> No
             f"{folder}: holds version {max(others)}, this package reads version "
             f"{contract.version}{REMEDY}"
         )
-    found = sum(footer.num_rows for footer in footers)
-    if found != rows:
-        raise ContractError(f"{folder}: holds {found:,} rows, the manifest says {rows:,}{REMEDY}")
+    stored = sum(footer.num_rows for footer in footers)
+    if stored != rows:
+        raise ContractError(f"{folder}: holds {stored:,} rows, the manifest says {rows:,}{REMEDY}")
 
 
 def _footers(files: Files, folders: Iterable[str]) -> list[pq.FileMetaData]:
-    found = [info for folder in folders for info in files.below(folder)]
+    infos = [info for folder in folders for info in files.below(folder)]
     with ThreadPoolExecutor(READERS) as readers:
-        return list(readers.map(lambda info: read_footer(files, info), found))
+        return list(readers.map(lambda info: read_footer(files, info), infos))

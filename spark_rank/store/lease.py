@@ -1,12 +1,12 @@
-"""Protects a run that is going on from a second start.
+"""The lease of a run: it protects a run in progress from a second process.
 
-A lease is a file in the run's directory that only one process can create; its number grows with
-every owner, and the file with the greatest number counts. Nobody ever writes into the file of
-another owner, so that whoever was taken over sees it, and there is no moment at which two could
-take the same number. Beside it the owner renews a second file, the beat, every few seconds.
+A lease is a file in the run's directory that only one process can create. Its number grows with
+every owner, and the file with the greatest number counts. A process never writes into the file of
+another owner, so a process that was taken over notices it, and two processes can never take the
+same number. The owner renews a second file, the heartbeat, every few seconds.
 
-Clocks decide nothing alone: a lease that looks expired, or is dated in the future, is watched for
-a while by the observer's own monotonic clock, and is taken only if it does not beat meanwhile.
+Clocks alone decide nothing: a lease that looks expired, or is dated in the future, is watched for
+a while by the observer's own monotonic clock, and is taken only if no heartbeat comes meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class LeaseTimes:
-    """Seconds between beats, until a lease without them expires, and to watch one that looks so."""
+    """Seconds between heartbeats, until a lease expires, and to watch one that looks expired."""
 
     beat: float = 15.0
     expiry: float = 120.0
@@ -44,7 +44,7 @@ class LeaseTimes:
 
 @dataclass(frozen=True)
 class Holder:
-    """What a lease's files tell of its owner."""
+    """The owner of a lease, as its files describe it."""
 
     number: int
     token: str
@@ -54,7 +54,7 @@ class Holder:
     beat_at: float
 
     def looks_alive(self, now: float, times: LeaseTimes) -> bool:
-        """Tell by the clocks, which may be wrong, whether it was renewed lately."""
+        """Tell by the clocks, which may be wrong, whether the lease was renewed lately."""
         return -times.watch <= now - self.beat_at <= times.expiry
 
     def __str__(self) -> str:
@@ -91,15 +91,15 @@ class Lease:
     def acquire(
         self, *, takeover: bool = False, when_lost: Callable[[], object] = lambda: None
     ) -> None:
-        """Take the run, or raise `RunHeldError` saying who holds it.
+        """Take the run, or raise `RunHeldError` naming the process that holds it.
 
-        `when_lost` is called, by another thread, if the run is taken over later on.
+        Another thread calls `when_lost` if the run is taken over later.
         """
         for _ in range(_ATTEMPTS):
             holder = self.holder()
             if holder is not None and not takeover and not self._has_ended(holder):
                 raise self._refusal(holder)
-            # behind the one that was looked at, and no other: who came in between has this number
+            # one more than the holder's number: a process that was faster has taken this number
             number = 1 if holder is None else holder.number + 1
             if self._files.create_text(self._path(number), self._description()):
                 self._number = number
@@ -111,18 +111,18 @@ class Lease:
         raise self._refusal(self.holder())
 
     def holder(self) -> Holder | None:
-        """Return who holds the run, as its files say; None if nobody does."""
+        """Return the process that holds the run; None if there is none."""
         number = self._greatest()
         if number == 0:
             return None
-        # somebody may be just taking it, or releasing it
-        told = self._read(self._path(number)) or {}
+        # a process may just be taking or releasing the lease
+        lease = self._read(self._path(number)) or {}
         beat = self._read(f"{self._path(number)}.beat") or {}
-        process = told.get("process") or {"host": "a host that is not known yet", "pid": 0}
-        since = told.get("since", "just now")
+        process = lease.get("process") or {"host": "a host that is not known yet", "pid": 0}
+        since = lease.get("since", "just now")
         return Holder(
-            number, told.get("token", ""), ProcessIdentity(**process), since,
-            beat.get("beats", 0), beat.get("at", told.get("at", 0.0)),
+            number, lease.get("token", ""), ProcessIdentity(**process), since,
+            beat.get("beats", 0), beat.get("at", lease.get("at", 0.0)),
         )  # fmt: skip
 
     def check(self) -> None:
@@ -131,14 +131,14 @@ class Lease:
             raise self.loss()
 
     def loss(self) -> RunHeldError:
-        """Return the error that says what became of the run."""
+        """Return the error that says that another process has taken the run over."""
         return RunHeldError(
             f"run {self._run_id!r} was taken over by another process: this one has stopped and "
-            "published nothing since; what it had saved, the other one goes on with"
+            "published nothing since; the other one goes on with what was saved"
         )
 
     def release(self) -> None:
-        """Give the run free, if it is still held."""
+        """Release the run, if this process still holds it."""
         self._stop.set()
         self._beating.join(timeout=5.0)
         if self._is_own():
@@ -150,13 +150,13 @@ class Lease:
         return holder is not None and holder.token == self.token
 
     def seems_over(self, holder: Holder) -> bool:
-        """Tell at a glance whether a holder is gone; only who wants the run looks longer."""
+        """Tell whether a holder looks gone, without watching it as `acquire` does."""
         return holder.process.is_dead(self._identity) or not holder.looks_alive(
             self._clock(), self._times
         )
 
     def _has_ended(self, holder: Holder) -> bool:
-        """Tell whether the holder is gone; what the clocks cannot tell, watching does."""
+        """Tell whether the holder is gone; if it looks expired by the clocks, watch it first."""
         if holder.process.is_dead(self._identity):
             return True
         if holder.looks_alive(self._clock(), self._times):
@@ -174,8 +174,8 @@ class Lease:
     def _refusal(self, holder: Holder | None) -> RunHeldError:
         who = "another process" if holder is None else str(holder)
         return RunHeldError(
-            f"run {self._run_id!r} is going on ({who}): wait until it ends, or, if it must not go "
-            "on, take the run over with --takeover"
+            f"run {self._run_id!r} is in use ({who}): wait until that process ends, or take the "
+            "run over with --takeover"
         )
 
     def _beat(self) -> None:
@@ -187,7 +187,7 @@ class Lease:
                     return
                 self._write_beat()
             except (Py4JError, OSError) as error:
-                # the next beat may succeed; if none does, the lease expires as it should
+                # the next heartbeat may succeed; if none does, the lease expires as it should
                 _LOG.warning("could not renew the lease of run %s: %s", self._run_id, error)
 
     def _write_beat(self) -> None:
@@ -202,8 +202,8 @@ class Lease:
 
     def _description(self) -> str:
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        told = {"token": self.token, "process": asdict(self._identity), "since": since}
-        return json.dumps({**told, "at": self._clock()}) + "\n"
+        lease = {"token": self.token, "process": asdict(self._identity), "since": since}
+        return json.dumps({**lease, "at": self._clock()}) + "\n"
 
     def _greatest(self) -> int:
         numbers = [_number_of(name) for name in self._files.names(self._folder)
@@ -217,7 +217,7 @@ class Lease:
         try:
             return dict(json.loads(self._files.read_text(path)))
         except (Py4JError, OSError, ValueError):
-            return None  # not there yet or any more, or not yet written
+            return None  # the file is gone, or not written yet
 
 
 def _number_of(name: str) -> int:
@@ -229,7 +229,7 @@ def _number_of(name: str) -> int:
 def held(
     lease: Lease, *, takeover: bool = False, when_lost: Callable[[], object] = lambda: None
 ) -> Iterator[Lease]:
-    """Hold a run for a block of code; an error that follows from losing it says so."""
+    """Hold a run for a block of code; if the run is lost meanwhile, the error says so."""
     lease.acquire(takeover=takeover, when_lost=when_lost)
     try:
         yield lease
@@ -241,5 +241,5 @@ def held(
         try:
             lease.release()
         except (Py4JError, OSError) as error:
-            # after an interrupt the JVM may be gone; that this process ends frees the run too
+            # after an interrupt the JVM may be gone; the end of this process releases the run too
             _LOG.warning("could not release the lease: %s", error)

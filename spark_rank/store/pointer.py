@@ -1,4 +1,4 @@
-"""The run that consumers read: a small file in the store that is replaced at once."""
+"""The pointer to the promoted run that consumers read: a small file, replaced atomically."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def promoted_run(files: Files, store: str) -> str | None:
         return str(json.loads(files.read_text(path))["run_id"])
     except (ValueError, KeyError, TypeError):
         raise ContractError(
-            f"{path}: does not name a run: write it anew with `spark-rank runs promote`"
+            f"{path}: does not name a run: write it again with `spark-rank runs promote`"
         ) from None
 
 
 def point_to(run: RunRecords, store: str) -> str:
-    """Name the run in the pointer; return its path."""
+    """Write the pointer to a run; return the pointer's path."""
     path = pointer_path(store)
-    told = {
+    pointer = {
         "run_id": run.run_id,
         "path": run.root.removeprefix("file:"),
         "promoted": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    run.files.write_text(path, json.dumps(told, indent=2) + "\n")
+    run.files.write_text(path, json.dumps(pointer, indent=2) + "\n")
     return path
 
 
 def pointer_path(store: str) -> str:
-    """Return where the pointer of a store is."""
+    """Return the path of a store's pointer."""
     return f"{store.rstrip('/')}/{FILE}"

@@ -1,4 +1,4 @@
-"""Which runs may go: the old ones, but none that anybody needs."""
+"""Chooses which runs to delete: old ones that no other run needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_rank.store.run_records import RunRecords
 
 @dataclass(frozen=True)
 class Choice:
-    """What becomes of a run, and why."""
+    """Whether a run is deleted, and why."""
 
     run_id: str
     goes: bool
@@ -25,7 +25,10 @@ class Choice:
 def choose(
     states: Sequence[RunState], keep: int | None, older_than_days: float | None, now: datetime
 ) -> list[Choice]:
-    """Decide about every run; `states` has the latest first. Both limits must allow it to go."""
+    """Decide for every run whether to delete it; `states` has the latest first.
+
+    A run is deleted only if both limits allow it.
+    """
     kept: dict[str, str] = {}
     for position, state in enumerate(states):
         reason = _own_reason(state, position, keep, older_than_days, now)
@@ -35,16 +38,16 @@ def choose(
     waiting = list(kept)
     while waiting:
         user = by_id[waiting.pop()]
-        known = user.needs is not None
+        is_known = user.needs is not None
         for needed in sorted(_possibly_needed(user, states) - kept.keys()):
-            kept[needed] = f"run {user.run_id} {'was' if known else 'may have been'} made with it"
+            kept[needed] = f"run {user.run_id} {'needs' if is_known else 'may need'} it"
             waiting.append(needed)
     return [Choice(s.run_id, s.run_id not in kept, kept.get(s.run_id, s.state), s.size)
             for s in states]  # fmt: skip
 
 
 def _possibly_needed(user: RunState, states: Sequence[RunState]) -> set[str]:
-    """Return the runs that a run was made with; if nobody knows, all that began before it."""
+    """Return the runs that a run needs; if that is unknown, all runs that began before it."""
     if user.needs is not None:
         return {state.run_id for state in states if state.run_id in user.needs}
     began = user.started
@@ -58,21 +61,21 @@ def _own_reason(
     if state.promoted:
         return "promoted"
     if state.state == FOREIGN:
-        return f"no run ({state.detail})"
+        return f"not a run ({state.detail})"
     if state.state == RUNNING:
-        return f"going on ({state.detail})"
+        return f"still running ({state.detail})"
     if keep is not None and position < keep:
         return f"one of the latest {keep}"
     if older_than_days is not None:
         if state.started is None:
-            return "nobody knows how old it is"
+            return "its age is unknown"
         if datetime.fromisoformat(state.started) > now - timedelta(days=older_than_days):
             return f"not {older_than_days:g} days old"
     return None
 
 
 def delete(run: RunRecords) -> None:
-    """Delete a run that nobody works on; its manifest first, so that no reader trusts the rest."""
+    """Delete a run that no process works on; the manifest first, so that readers see no run."""
     refuse_links(run.root)
     with held(Lease(run.files, run.root, run.run_id)):
         run.files.delete(run.path("manifest"))

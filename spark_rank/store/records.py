@@ -1,4 +1,4 @@
-"""The text of a stage's record: JSON that holds its own checksum."""
+"""The text of a stage's record: JSON with its own checksum."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ _KEYS = ("fingerprint", "tables", "facts", "message", "files", "checksum")
 
 
 def record_text(record: Mapping[str, Any]) -> str:
-    """Return the text of a record; `record` is as JSON has it."""
+    """Return the text of a record; `record` holds only values that JSON has."""
     return _as_text({**record, "checksum": _checksum(record)})
 
 
 def checked_record(path: str, text: str) -> dict[str, Any]:
-    """Return the record that a file's text tells, or raise `ContractError` naming the file."""
+    """Return the record in a file's text, or raise `ContractError` naming the file."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise bad_record(path, (str(error).splitlines() or ["(no message)"])[0]) from None
     if not isinstance(record, dict):
-        raise bad_record(path, f"it holds a {type(record).__name__}")
+        raise bad_record(path, f"it contains a {type(record).__name__}")
     missing = [key for key in _KEYS if key not in record]
     if missing:
         raise bad_record(path, f"it has no {missing[0]!r}")
-    given = record.pop("checksum")
-    # the text too: another last digit of a number may be read as the same number
-    if given != _checksum(record) or text != _as_text({**record, "checksum": given}):
-        raise bad_record(path, "it is not as it was written")
+    stored_checksum = record.pop("checksum")
+    # compare the text too: two numbers that differ in the last digit may be read as one
+    unchanged_text = _as_text({**record, "checksum": stored_checksum})
+    if stored_checksum != _checksum(record) or text != unchanged_text:
+        raise bad_record(path, "it was changed after it was written")
     return record
 
 
 def bad_record(path: str, reason: str) -> ContractError:
-    """Return the error that names a record that cannot be used."""
+    """Return the error for a record that cannot be used."""
     return ContractError(
         f"{path}: not a valid stage record ({reason}): delete it to run the stage again"
     )

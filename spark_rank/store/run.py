@@ -1,4 +1,4 @@
-"""A run's tables and manifest: data first, then the record; readers trust only what is recorded."""
+"""A run's tables and manifest: data first, then the record; readers trust only recorded tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from spark_rank.tables.contract import VERSION_COLUMN, Contract
 
 @dataclass(frozen=True)
 class _Checked:
-    """A table whose content this process has held against contract and record."""
+    """A table whose content this process has compared with contract and record."""
 
     rows: int
     signs: frozenset[tuple[str, int, int]]
@@ -48,16 +48,16 @@ class Run(RunRecords):
         self._checked: dict[str, _Checked] = {}
 
     def own(self, contract: Contract) -> Contract:
-        """Return the contract under which a table is written and read here."""
+        """Return the contract that this run uses for a table."""
         return contract
 
     def draft(self, stage: str, fingerprint: str) -> Draft:
-        """Return what a stage has written or is going to write, before it is published."""
+        """Return the draft of a stage: what it writes before it is published."""
         attempt = secrets.token_hex(8) if self.lease is None else self.lease.token
         return Draft(self.files, self.root, stage, fingerprint, attempt, self.check_held)
 
     def with_draft(self, draft: Draft) -> Run:
-        """Return this run as a stage sees it that is in progress."""
+        """Return this run as the stage in progress sees it, with its draft."""
         run = copy.copy(self)
         run._draft = draft
         return run
@@ -79,11 +79,11 @@ class Run(RunRecords):
         return self.in_progress.path(name)
 
     def scratch_path(self, name: str) -> str:
-        """Return where the stage in progress keeps what nobody needs afterwards."""
+        """Return where the stage in progress keeps temporary data."""
         return self.in_progress.path(f"_scratch/{name}")
 
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
-        """Write what the stage in progress reads several times; return what reads it."""
+        """Write a frame that the stage in progress reads several times; return the stored frame."""
         path = self.scratch_path(name)
         frame.write.mode("overwrite").option("compression", "snappy").parquet(path)
         return self.spark.read.schema(frame.schema).parquet(path)
@@ -91,23 +91,23 @@ class Run(RunRecords):
     def write(
         self, contract: Contract, frame: DataFrame, partition_by: tuple[str, ...] = ()
     ) -> int:
-        """Write a table under its contract; return the rows that are there afterwards.
+        """Write a table under its contract; return its number of rows.
 
         Readers see it when the stage is done.
         """
         folder = self.draft_path(contract.table)
         contract.writer(frame).partitionBy(*partition_by).parquet(folder)
-        return self._put_together(contract, partition_by)
+        return self._join_files(contract, partition_by)
 
-    def _put_together(self, contract: Contract, partition_by: tuple[str, ...]) -> int:
-        """Make a table that was written one of few files; return its rows."""
+    def _join_files(self, contract: Contract, partition_by: tuple[str, ...]) -> int:
+        """Join the many small files of a written table into few; return its number of rows."""
         folder = self.draft_path(contract.table)
-        if not partition_by:  # else every directory has what its readers ask for, and no more
+        if not partition_by:  # partitioned tables keep the files of each directory
             join_small_files(self.spark, self.files, folder)
-        # counted from the files, not from what was meant to be written
+        # rows that the files really have, not the rows that should have been written
         folders = self.in_progress.folders(contract.table)
         rows = stored_rows(self.files, folders)
-        if not partition_by:  # else the directories say more than the contract
+        if not partition_by:  # otherwise the schema also has columns from directory names
             schema = contract.schema()
             self._checked[contract.table] = _Checked(rows, self._signs(folder), schema)
         return rows
@@ -124,9 +124,9 @@ class Run(RunRecords):
         path = self.path(contract.table)
         if not self.files.exists(path):
             raise ContractError(f"{path}: the manifest lists this table, but it is gone{REMEDY}")
-        signs, known = self._signs(path), self._checked.get(contract.table)
-        if known is not None and (known.rows, known.signs) == (rows, signs):
-            return self.spark.read.schema(known.schema).parquet(path)
+        signs, checked = self._signs(path), self._checked.get(contract.table)
+        if checked is not None and (checked.rows, checked.signs) == (rows, signs):
+            return self.spark.read.schema(checked.schema).parquet(path)
         frame = self.spark.read.parquet(path)
         try:
             contract.check(frame)
@@ -137,12 +137,12 @@ class Run(RunRecords):
         return frame
 
     def range_of(self, contract: Contract, column: str) -> tuple[float, float]:
-        """Return the least and greatest number in a column of a recorded table; 0 without any."""
+        """Return the least and greatest number in a column of a recorded table; 0 if empty."""
         self._recorded_rows(contract)
         return stored_range(self.files, self.path(contract.table), column) or (0.0, 0.0)
 
     def _signs(self, folder: str) -> frozenset[tuple[str, int, int]]:
-        """Return name, size and time of a table's files: looking costs less than a Spark job."""
+        """Return name, size and time of a table's files, which is cheaper than a Spark job."""
         return frozenset(
             (file.path.removeprefix(folder), file.size, file.modified_ms)
             for file in self.files.below(folder)
@@ -156,9 +156,9 @@ class Run(RunRecords):
         return self.spark.read.schema(contract.schema()).parquet(*paths)
 
     def _check_content(self, contract: Contract, rows: int) -> None:
-        """Refuse a table that is not what its record says: rows lost, another version mixed in.
+        """Refuse a table that differs from its record: lost rows, or rows of another version.
 
-        The files' footers tell it, without a Spark job.
+        This reads the files' footers and needs no Spark job.
         """
         path = self.path(contract.table)
         versions = set(stored_range(self.files, path, VERSION_COLUMN) or ())
@@ -167,12 +167,13 @@ class Run(RunRecords):
                 f"{path}: holds version {max(versions):.0f}, this package reads "
                 f"version {contract.version}{REMEDY}"
             )
-        found = stored_rows(self.files, [path])
-        if found != rows:
-            raise ContractError(f"{path}: holds {found:,} rows, the manifest says {rows:,}{REMEDY}")
+        stored = stored_rows(self.files, [path])
+        if stored != rows:
+            reason = f"holds {stored:,} rows, the manifest says {rows:,}"
+            raise ContractError(f"{path}: {reason}{REMEDY}")
 
     def write_record(self, stage: str, record: Mapping[str, Any], *, renew: bool = False) -> None:
-        """Publish a stage: its data is complete."""
+        """Write a stage's record, which publishes it: its data is complete."""
         plain = json.loads(json.dumps(record, default=str))
         text = record_text(plain)
         self.check_held()

@@ -1,6 +1,6 @@
-"""What a stage took, in a file beside the run's tables: for schedulers (JSON) and Prometheus.
+"""Time, memory and counts of each stage, in files beside the tables, for schedulers and Prometheus.
 
-Nothing reads these files again: they hold durations, which no table does.
+No stage reads these files; no table has the durations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from spark_rank.store.run import Run
 from spark_rank.store.self_checked import checked_text, checksum, read_checked
 
 FOLDER = "run_metrics"
-_COMMENT = "# checksum "  # Prometheus reads over it
+_COMMENT = "# checksum "  # Prometheus ignores it
 DONE, FAILED = "done", "failed"
-# how Spark calls what it saw of the memory of driver and executors, polled with every heartbeat
+# Spark's names for the memory metrics of driver and executors, polled with every heartbeat
 _MEMORY = {
     "jvm_heap": "JVMHeapMemory",
     "jvm_process": "ProcessTreeJVMRSSMemory",
@@ -31,11 +31,11 @@ _MEMORY = {
 }
 _GAUGES = {
     "spark_rank_stage_success": "Whether the stage's last attempt was done (1) or failed (0).",
-    "spark_rank_stage_end_time_seconds": "When it ended, in seconds since 1970.",
-    "spark_rank_stage_seconds": "How long it took.",
-    "spark_rank_stage_users": "How many users it went over.",
-    "spark_rank_stage_users_per_second": "Users a second, over the whole stage.",
-    "spark_rank_stage_rows": "Rows of the tables it wrote.",
+    "spark_rank_stage_end_time_seconds": "When the attempt ended, in seconds since 1970.",
+    "spark_rank_stage_seconds": "How long the attempt took.",
+    "spark_rank_stage_users": "Users that the stage processed.",
+    "spark_rank_stage_users_per_second": "Users per second, over the whole stage.",
+    "spark_rank_stage_rows": "Rows of the tables that the stage wrote.",
     "spark_rank_stage_failed_users": "Users without a model, by learner and reason.",
     "spark_rank_peak_memory_bytes": "Greatest memory of a driver or executor since its start.",
 }
@@ -46,7 +46,7 @@ Metrics = dict[str, Any]
 def stage_metrics(
     run_id: str, stage: str, seconds: float, outcome: Mapping[str, Any], spark: SparkSession
 ) -> Metrics:
-    """Return what is told of an attempt; `outcome` is the stage's record or the error's name."""
+    """Return an attempt's metrics; `outcome` is the stage's record, or names the error."""
     failed = _failed(read_facts(FailureFacts, outcome, run_id)) if "facts" in outcome else {}
     users = outcome.get("users")
     return {
@@ -65,12 +65,12 @@ def stage_metrics(
 
 
 def _failed(facts: FailureFacts) -> dict[str, dict[str, int]]:
-    """Return the failures of a stage that learns: later ones repeat its counts."""
+    """Return the failures of a stage that learns; later stages only repeat its counts."""
     return {} if facts.failed_users is None else failed_users(facts.status)
 
 
 def write_metrics(run: Run, metrics: Metrics) -> None:
-    """Write both files; a store that takes none is no reason to fail."""
+    """Write both files; if that fails, warn and go on."""
     path = run.path(f"{FOLDER}/{metrics['stage']}")
     try:
         run.files.write_text(f"{path}.json", checked_text(metrics))
@@ -86,7 +86,7 @@ def write_metrics(run: Run, metrics: Metrics) -> None:
 
 
 def is_intact(text: str) -> bool:
-    """Tell whether one of these files is as it was written: each holds its own checksum."""
+    """Tell whether one of these files is unchanged, by the checksum that it contains."""
     if not text.startswith("{"):
         body, _, written = text.rpartition(_COMMENT)
         return written == f"{checksum(body)}\n"
@@ -97,8 +97,8 @@ def peak_memory(spark: SparkSession) -> dict[str, dict[str, int]] | None:
     """Return the greatest memory of each driver and executor; None before the first heartbeat."""
     context: Any = spark.sparkContext
     try:
-        found = context._jsc.sc().statusStore().executorList(False)
-        executors = [found.apply(i) for i in range(found.size())]
+        listed = context._jsc.sc().statusStore().executorList(False)
+        executors = [listed.apply(i) for i in range(listed.size())]
         peaks = {
             str(executor.id()): {
                 name: int(executor.peakMemoryMetrics().get().getMetricValue(metric))
@@ -107,7 +107,7 @@ def peak_memory(spark: SparkSession) -> dict[str, dict[str, int]] | None:
             for executor in executors
             if executor.peakMemoryMetrics().isDefined()
         }
-    except Py4JJavaError:  # Spark keeps no more than the latest executors in mind
+    except Py4JJavaError:  # Spark only remembers the latest executors
         return None
     return peaks or None
 
@@ -117,9 +117,9 @@ def prometheus(metrics: Metrics) -> str:
     lines: list[str] = []
     values = list(_samples(metrics))
     for name, meaning in _GAUGES.items():
-        own = [f"{name}{{{labels}}} {value}" for of, labels, value in values if of == name]
-        if own:
-            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", *own]
+        samples = [f"{name}{{{labels}}} {value}" for of, labels, value in values if of == name]
+        if samples:
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", *samples]
     return "\n".join(lines) + "\n"
 
 

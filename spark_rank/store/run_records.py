@@ -1,4 +1,4 @@
-"""A run's folder and manifest: what is finished, whoever serves the files."""
+"""A run's folder and manifest: its finished stages and tables, on any file system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunRecords:
         check_contained(self.root, files.qualified(runs))
 
     def path(self, name: str) -> str:
-        """Return where a published table or file of this run lives."""
+        """Return the path of a published table or file of this run."""
         return f"{self.root}/{name}"
 
     def has(self, contract: Contract) -> bool:
@@ -47,7 +47,7 @@ class RunRecords:
         return checked_record(path, text)
 
     def facts(self, kind: type[AnyFacts]) -> AnyFacts:
-        """Return what a finished stage has found out; raise `ContractError` if it does not fit."""
+        """Return a finished stage's facts; raise `ContractError` if they do not have this type."""
         record = self.record(kind.stage)
         if record is None:
             raise ConfigError(
@@ -78,7 +78,7 @@ class RunRecords:
         if rows is None:
             raise ConfigError(
                 f"run {self.run_id!r} has no finished table {contract.table!r}: run the stage "
-                "that makes it, or `spark-rank pipeline`; where these are done already, an older "
+                "that makes it, or `spark-rank pipeline`; if they are done already, an older "
                 f"version of this package made the run{REMEDY}"
             )
         return rows

@@ -1,4 +1,4 @@
-"""Small JSON files that hold their own checksum, for no record lists them."""
+"""Small JSON files with their own checksum, because no record lists them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def checked_text(told: Mapping[str, Any]) -> str:
-    """Return the file's text."""
-    return json.dumps({**told, "checksum": checksum(json.dumps(told))}, indent=2) + "\n"
+def checked_text(content: Mapping[str, Any]) -> str:
+    """Return the text of a file with some content and its checksum."""
+    return json.dumps({**content, "checksum": checksum(json.dumps(content))}, indent=2) + "\n"
 
 
 def read_checked(text: str) -> dict[str, Any] | None:
-    """Return what the file tells, or None if it is not as it was written."""
+    """Return the file's content without the checksum, or None if it was changed."""
     try:
-        told = json.loads(text)
-        del told["checksum"]
+        content = json.loads(text)
+        del content["checksum"]
     except (ValueError, KeyError, TypeError):
         return None
-    return told if checked_text(told) == text else None
+    return content if checked_text(content) == text else None
 
 
 def checksum(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Faults of disks and files, which come as traces of the JVM, told in one line with a remedy."""
+"""Turns faults of disks and files, which arrive as JVM stack traces, into one line of advice."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _FEATURE_FILE = re.compile(r"FeatureFileError: (.+)")
 
 @contextmanager
 def storage_faults_told(store: str) -> Iterator[None]:
-    """Raise what is known to be a fault of a disk or a file as the error that says so."""
+    """Replace exceptions that are known faults of a disk or a file by an error that says so."""
     try:
         yield
     except (Py4JJavaError, PySparkException, OSError) as error:
-        found = explanation(str(error), store)
-        if found is None:
+        explained = explanation(str(error), store)
+        if explained is None:
             raise
-        raise found from None
+        raise explained from None
 
 
-def explanation(said: str, store: str) -> SparkRankError | None:
-    """Return the error that an exception's text stands for; None if it is none of these."""
-    feature_file = _FEATURE_FILE.search(said)
+def explanation(text: str, store: str) -> SparkRankError | None:
+    """Return the error that explains an exception's text; None if it is no known fault."""
+    feature_file = _FEATURE_FILE.search(text)
     if feature_file is not None:
         return ContractError(
-            f"{feature_file[1]}: if `spark-rank runs verify` finds it changed in the run, delete "
-            f"the run's manifest/features.json {_AGAIN}; if not, just start the command again"
+            f"{feature_file[1]}: if `spark-rank runs verify` reports it as changed, delete the "
+            f"run's manifest/features.json {_AGAIN}; if not, just start the command again"
         )
-    full = _line_with(_FULL, said)
+    full = _line_with(_FULL, text)
     if full is not None:
         return StorageError(
-            f"a disk is full ({full}): make room in {store}, or where spark.local.dir is, {_AGAIN}"
+            f"a disk is full ({full}): free space in {store} or in spark.local.dir, {_AGAIN}"
         )
-    closed = _line_with(_CLOSED, said)
+    closed = _line_with(_CLOSED, text)
     if closed is not None:
         return StorageError(
             f"cannot be written or read ({closed}): make {store} writable for this user {_AGAIN}"
@@ -52,7 +52,7 @@ def explanation(said: str, store: str) -> SparkRankError | None:
     return None
 
 
-def _line_with(signs: str, said: str) -> str | None:
-    """Return the first line of a trace that has one of the signs."""
-    lines = (line.removeprefix("Caused by").strip(" :\t") for line in said.splitlines())
-    return next((line for line in lines if re.search(signs, line)), None)
+def _line_with(pattern: str, text: str) -> str | None:
+    """Return the first line of a stack trace that matches a pattern."""
+    lines = (line.removeprefix("Caused by").strip(" :\t") for line in text.splitlines())
+    return next((line for line in lines if re.search(pattern, line)), None)

@@ -1,4 +1,4 @@
-"""Checks a run against its manifest: every file, every count, and how the stages hang together."""
+"""Checks a run against its manifest: every file, every row count, and what stages depend on."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from spark_rank.tables.contracts import TABLES
 
 MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
 _MANIFEST = "manifest"
-# what stages and processes are at work on, and what holds its own checksum
+# folders that change while a stage runs, and files with their own checksums
 _AT_WORK = (DRAFTS, LEASE)
 _SELF_CHECKED = (f"{METRICS_FOLDER}/", NEEDED_RUNS)
-# what Spark leaves beside tables: an empty file, and checksums that Hadoop looks at when it reads
+# what Spark leaves beside tables: an empty file, and checksums that Hadoop checks when it reads
 _SUCCESS = "_SUCCESS"
 _CHECKSUM_HEAD = b"crc\0"
-# a small file that was being written when its process was killed: no glob of ours ends so
+# a small file that was being written when its process was killed; no reader's glob matches it
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is not as the manifest says."""
+    """A difference between the run and its manifest."""
 
     kind: str
     path: str
@@ -48,7 +48,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a verification looked at, and what is wrong."""
+    """How much a verification checked, and what is wrong."""
 
     files: int
     tables: int
@@ -56,8 +56,8 @@ class Findings:
 
 
 def verify(run: RunRecords) -> Findings:
-    """Read every file of a run; rows are counted where the files are what they should be."""
-    refuse_links(run.root)  # they may lead anywhere, round in circles too
+    """Read every file of a run; count the rows of tables whose files are intact."""
+    refuse_links(run.root)  # a link may lead anywhere, in circles too
     records, problems = _records(run)
     listed = {path: file for record in records.values()
               for path, file in from_record(record["files"]).items()}  # fmt: skip
@@ -66,7 +66,7 @@ def verify(run: RunRecords) -> Findings:
         if path.startswith(_SELF_CHECKED):
             problems += _check_self_checked(run, path)
         elif not _is_record(path) and not _is_left_by_spark(path, present):
-            problems.append(Problem(FOREIGN, path, "no record lists it"))
+            problems.append(Problem(FOREIGN, path, "is not in the manifest"))
     with ThreadPoolExecutor(READERS) as readers:
         checked = readers.map(lambda entry: _check_file(run, present, *entry), listed.items())
         problems += [problem for problem in checked if problem is not None]
@@ -84,23 +84,23 @@ def _records(run: RunRecords) -> tuple[Records, list[Problem]]:
     for stage, record in records.items():
         for needed, fingerprint in record["upstream"].items():
             if needed in records and records[needed]["fingerprint"] != fingerprint:
-                detail = f"was made from another {needed!r} than the run has"
+                detail = f"was made from a different result of {needed!r} than the run has"
                 problems.append(Problem(RECORD, f"{_MANIFEST}/{stage}.json", detail))
     return records, problems
 
 
 def _present(run: RunRecords) -> dict[str, int]:
-    """Return all files of a run, hidden ones too, but those of a stage in progress."""
-    found = {
+    """Return the sizes of a run's files, hidden ones too, without those of a stage in progress."""
+    sizes = {
         relative(info, run.root): info.size
         for name in run.files.names(run.root) if name not in _AT_WORK
         for info in run.files.below(run.path(name), hidden=True)
     }  # fmt: skip
-    return {path: size for path, size in found.items() if not _UNFINISHED.fullmatch(_name(path))}
+    return {path: size for path, size in sizes.items() if not _UNFINISHED.fullmatch(_name(path))}
 
 
 def _is_left_by_spark(path: str, present: dict[str, int]) -> bool:
-    """Tell of a file beside the tables' own whether it is one of Spark's and Hadoop's."""
+    """Tell whether a file that no record lists is one that Spark or Hadoop writes."""
     name = _name(path)
     if name == _SUCCESS:
         return present[path] == 0
@@ -109,7 +109,7 @@ def _is_left_by_spark(path: str, present: dict[str, int]) -> bool:
 
 
 def _checksum_path(path: str) -> str:
-    """Return where a local disk has the checksums of a file, for Hadoop."""
+    """Return the path of Hadoop's checksum file beside a file of a local disk."""
     name = _name(path)
     return f"{path.removesuffix(name)}.{name}.crc"
 
@@ -123,26 +123,26 @@ def _is_record(path: str) -> bool:
 
 
 def _check_self_checked(run: RunRecords, path: str) -> list[Problem]:
-    """Return what is wrong with a file that no record lists and that holds its own checksum."""
+    """Return what is wrong with a file that has its own checksum and no record."""
     try:
         intact = is_intact(run.files.read_text(run.path(path)))
     except UnicodeDecodeError:
         intact = False
-    return [] if intact else [Problem(CHANGED, path, "is not as it was written")]
+    return [] if intact else [Problem(CHANGED, path, "was changed after it was written")]
 
 
 def _check_file(
     run: RunRecords, present: dict[str, int], path: str, expected: StoredFile
 ) -> Problem | None:
     if path not in present:
-        return Problem(MISSING, path, "the manifest lists it")
+        return Problem(MISSING, path, "is in the manifest but not in the run")
     if present[path] != expected.size:
         detail = f"has {present[path]:,} bytes, the manifest says {expected.size:,}"
         return Problem(CHANGED, path, detail)
     sums = _checksum_path(path)
-    # Hadoop reads over a damaged head; Spark's reader of Parquet does not
+    # Hadoop ignores a damaged header; Spark's Parquet reader does not
     if sums in present and run.files.head(run.path(sums), len(_CHECKSUM_HEAD)) != _CHECKSUM_HEAD:
-        return Problem(CHANGED, path, "its file of checksums is damaged")
+        return Problem(CHANGED, path, "its checksum file is damaged")
     checksum = _checksum(run.files, run.path(path))
     return None if checksum == expected.sha256 else Problem(CHANGED, path, f"SHA-256: {checksum}")
 
@@ -151,14 +151,14 @@ def _checksum(files: Files, path: str) -> str:
     try:
         return files.sha256(path)
     except (Py4JJavaError, PySparkException, OSError) as error:
-        # local files have checksums of Hadoop's own beside them, which refuse first
+        # Hadoop refuses to read a local file that differs from Hadoop's own checksums
         return f"cannot be read ({java_reason(error)})"
 
 
 def _check_rows(run: RunRecords, table: str) -> list[Problem]:
     contract = TABLES.get(table)
     if contract is None:
-        return [Problem(ROWS, table, "is no table of this version")]
+        return [Problem(ROWS, table, "is not a table of this version")]
     try:
         check_stored(run.files, run.path(table), contract, run.rows(contract))
     except ContractError as error:

@@ -1,11 +1,11 @@
-"""Tables that are written in waves of buckets, each saved when it is done.
+"""Writes a table in waves of buckets, and saves each wave when it is done.
 
 A wave is a group of buckets of users. Its rows go to a folder of its own; then they are counted,
-the files' checksums are taken, and a note beside the folder says that it is complete. A process
-that goes on after another was killed makes the waves without a note, and no other.
+the files' checksums are taken, and a note beside the folder says that the wave is complete. After
+a process was killed, the next one makes only the waves without a note.
 
-Two waves are under way at a time: when the last tasks of one leave cores free, the next one's
-are waiting, so that saving in parts costs next to nothing.
+Two waves are under way at a time: when the last tasks of one wave leave cores free, tasks of the
+next one use them, so that saving in waves costs almost nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Wave:
 
 @dataclass(frozen=True)
 class SavedWave:
-    """A wave that is complete: its rows, and its files by path from its folder."""
+    """A complete wave: its number of rows, its folder, and its files by path in that folder."""
 
     wave: Wave
     rows: int
@@ -62,7 +62,7 @@ class SavedWave:
 def plan_waves(users: int, buckets: int, users_per_wave: int, cores: int) -> list[tuple[int, ...]]:
     """Return the buckets of every wave, in order.
 
-    There are no more waves than leave every core a bucket in each.
+    Every wave has at least as many buckets as there are cores, if there are enough buckets.
     """
     wanted = -(-users // users_per_wave)
     count = max(1, min(wanted, buckets // max(1, cores)))
@@ -80,40 +80,40 @@ def write_in_waves(
     isolating: Make | None = None,
     users_a_task: float | None = None,
 ) -> list[SavedWave]:
-    """Write a table of the stage in progress wave by wave; return them all, in order.
+    """Write a table of the stage in progress wave by wave; return all waves, in order.
 
-    `users` is how many there are in all, for the progress, which counts the rows that Spark reads;
-    where these are not users, `users_a_task` of them are a task's.
-    `plan` counts when the stage begins; whoever goes on follows the plan that it began with.
-    A wave that Python workers have died of is made by `isolating`, if there is one.
+    `make` returns a wave's rows. If Python workers die of a wave, `isolating` makes it instead.
+    `plan` is used when the stage begins; a process that continues the stage follows the first plan.
+    `users` is the number of all users, for the progress, which counts the rows that Spark reads.
+    Where rows are not users, the progress counts `users_a_task` users per task.
     """
     draft = run.in_progress
     saver = _Saver(run, contract, make, isolating, partition_by)
-    waves = _begun_plan(draft, contract, plan)
-    saved = {wave: found for wave in waves if (found := _saved(draft, contract, wave)) is not None}
+    waves = _first_plan(draft, contract, plan)
+    saved = {wave: done for wave in waves if (done := _saved(draft, contract, wave)) is not None}
     missing = [wave for wave in waves if wave not in saved]
     _remove_unsaved(draft, contract, saved.values())
     if saved and missing:
-        text = f"{len(saved)} of {len(waves)} waves are there already"
+        text = f"{len(saved)} of {len(waves)} waves are done already"
         emit("waves_there", text, stage=draft.stage, saved=len(saved), waves=len(waves))
     sizes = _sizes(waves, users)
     before = sum(sizes[wave] for wave in saved)
     with over_users(users, before=before, a_task=users_a_task) as part_done:
-        made = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))
-    saved |= dict(zip(missing, made, strict=True))
+        new = saver.save_all(missing, len(waves), lambda wave: part_done(sizes[wave]))
+    saved |= dict(zip(missing, new, strict=True))
     in_order = [saved[wave] for wave in waves]
-    draft.add_parts(contract.table, {found.folder: found.files for found in in_order})
+    draft.add_parts(contract.table, {wave.folder: wave.files for wave in in_order})
     return in_order
 
 
 def _sizes(waves: Sequence[Wave], users: int) -> dict[Wave, int]:
-    """Return about how many users each wave has: buckets are of hashes, and so much the same."""
+    """Return about how many users each wave has; buckets of hashes are about equally large."""
     buckets = sum(len(wave.buckets) for wave in waves)
     return {wave: users * len(wave.buckets) // max(buckets, 1) for wave in waves}
 
 
 def wave_facts(waves: Sequence[SavedWave]) -> tuple[WaveFacts, ...]:
-    """Return, for the manifest, which files have the users of which buckets."""
+    """Return, for the manifest, which files contain the users of which buckets."""
     return tuple(WaveFacts(saved.wave.buckets, tuple(sorted(saved.files))) for saved in waves)
 
 
@@ -128,11 +128,11 @@ class _Saver:
     def save_all(
         self, waves: Sequence[Wave], of: int, done: Callable[[Wave], None]
     ) -> list[SavedWave]:
-        """Save waves, some at a time, and tell of each; the first that fails ends the others."""
+        """Save waves, some at a time, and call `done` for each; a failure ends the others."""
         context = self.run.spark.sparkContext
         tag = f"waves {self.run.in_progress.attempt}"
         with ThreadPoolExecutor(_UNDER_WAY, thread_name_prefix="wave") as threads:
-            # what the session knows of this thread, such as the scheduler's pool, counts there too
+            # these threads inherit this thread's settings of Spark, such as the scheduler's pool
             work = inheritable_thread_target(self.run.spark)(self._tagged)
             tasks: list[Future[SavedWave]] = [
                 threads.submit(work, wave, of, tag, done) for wave in waves
@@ -164,8 +164,8 @@ class _Saver:
         if isolating is None:
             return self._save(wave, self.make)
         return isolating_on_crash(
-            lambda care: (
-                self._save(wave, isolating, "-isolated") if care else self._save(wave, self.make)
+            lambda isolate: (
+                self._save(wave, isolating, "-isolated") if isolate else self._save(wave, self.make)
             ),
             stage,
             name,
@@ -173,33 +173,34 @@ class _Saver:
 
     def _save(self, wave: Wave, make: Make, suffix: str = "") -> SavedWave:
         draft = self.run.in_progress
-        # a name of its own: tasks of a job that failed may still be about to end
-        own = f"{wave.number:05d}-{draft.attempt}{suffix}"
-        folder = f"{draft.waves}/{self.contract.table}/{own}"
+        # a new folder name, because tasks of a failed job may still write to the old one
+        name = f"{wave.number:05d}-{draft.attempt}{suffix}"
+        folder = f"{draft.waves}/{self.contract.table}/{name}"
         self.contract.writer(make(wave)).partitionBy(*self.partition_by).parquet(folder)
         if not self.partition_by:
             join_small_files(self.run.spark, draft.files, folder)
         rows = stored_rows(draft.files, [folder])
-        found = SavedWave(wave, rows, folder, take_inventory(draft.files, folder))
+        saved = SavedWave(wave, rows, folder, take_inventory(draft.files, folder))
         note = {
             "buckets": wave.buckets,
-            "rows": found.rows,
-            "folder": own,
-            "files": as_record(found.files),
+            "rows": saved.rows,
+            "folder": name,
+            "files": as_record(saved.files),
         }
         draft.check()
         draft.files.write_text(_note(draft, self.contract, wave.number), checked_text(note))
-        return found
+        return saved
 
 
-def _begun_plan(draft: Draft, contract: Contract, plan: Sequence[tuple[int, ...]]) -> list[Wave]:
+def _first_plan(draft: Draft, contract: Contract, plan: Sequence[tuple[int, ...]]) -> list[Wave]:
+    """Return the waves of the plan that the stage began with; that is `plan` if it is new."""
     path = f"{draft.waves}/{contract.table}/{_PLAN}"
-    begun = draft.read_note(path)
-    if begun is None:
-        begun = {"waves": plan}
+    first = draft.read_note(path)
+    if first is None:
+        first = {"waves": plan}
         draft.check()
-        draft.files.write_text(path, checked_text(begun))
-    return [Wave(number, tuple(buckets)) for number, buckets in enumerate(begun["waves"])]
+        draft.files.write_text(path, checked_text(first))
+    return [Wave(number, tuple(buckets)) for number, buckets in enumerate(first["waves"])]
 
 
 def _saved(draft: Draft, contract: Contract, wave: Wave) -> SavedWave | None:
@@ -209,14 +210,14 @@ def _saved(draft: Draft, contract: Contract, wave: Wave) -> SavedWave | None:
     folder = f"{draft.waves}/{contract.table}/{note['folder']}"
     files = from_record(note["files"])
     if not is_unchanged(draft.files, folder, files):
-        return None  # what is not as it was saved is made anew
+        return None  # a wave whose files have changed is made again
     return SavedWave(wave, note["rows"], folder, files)
 
 
 def _remove_unsaved(draft: Draft, contract: Contract, saved: Iterable[SavedWave]) -> None:
-    """Remove what processes that were killed in the middle of a wave have left."""
-    keep = {found.folder for found in saved}
-    keep |= {_note(draft, contract, found.wave.number) for found in saved}
+    """Remove incomplete waves of processes that were killed."""
+    keep = {each.folder for each in saved}
+    keep |= {_note(draft, contract, each.wave.number) for each in saved}
     parent = f"{draft.waves}/{contract.table}"
     for name in draft.files.names(parent):
         if f"{parent}/{name}" not in keep and name != _PLAN:

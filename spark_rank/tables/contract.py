@@ -1,6 +1,6 @@
-"""The schema of every table that a run writes: names, types, meanings, version.
+"""Contracts: the schema of every table that a run writes, with names, types, meanings, version.
 
-They are checked on write and on read; a table that drifted from its contract is refused.
+Contracts are checked on write and on read; a table that differs from its contract is refused.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from spark_rank.errors import ContractError
 
-if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
+if TYPE_CHECKING:  # readers without Spark import this module too
     import pyarrow.parquet as pq
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 VERSION_COLUMN = "schema_version"
-# bytes of a row group of which one user's row is wanted: some hundred users' ratings
+# bytes of a row group in tables where single users are looked up: some hundred users' ratings
 ONE_USER = 2**20
 
 
@@ -28,8 +28,8 @@ ONE_USER = 2**20
 class Column:
     """A column: name, Spark type, meaning.
 
-    Of `varied` numbers hardly any two are equal: no Parquet dictionary of them is tried, which
-    would cost a third of the time of writing them.
+    `varied` says that hardly any two values are equal. Then Parquet tries no dictionary, which
+    would take a third of the time of writing them.
     """
 
     name: str
@@ -39,12 +39,12 @@ class Column:
 
     @property
     def parquet_path(self) -> str:
-        """Return the name of the values in a Parquet file that Spark writes."""
+        """Return the path of the column's values in Spark's Parquet files."""
         return f"{self.name}.list.element" if self.type.startswith("array<") else self.name
 
 
 def measured(name: str, doc: str) -> Column:
-    """Return a column of real numbers of which hardly any two are equal."""
+    """Return a column of real numbers, hardly any two of them equal."""
     return Column(name, "double", doc, varied=True)
 
 
@@ -52,8 +52,8 @@ def measured(name: str, doc: str) -> Column:
 class Contract:
     """A table: name, version, columns in order; `schema_version` is always the last column.
 
-    `group_bytes` is the size of its row groups, where single users are looked up in it: whoever
-    wants one row reads a whole group. Else it is what Parquet takes.
+    `group_bytes` is the size of the row groups, None for Parquet's default. Tables in which single
+    users are looked up have small groups, because reading one row reads its whole group.
     """
 
     table: str
@@ -84,7 +84,7 @@ class Contract:
         return stamped.select(documented)
 
     def writer(self, frame: DataFrame) -> DataFrameWriter:
-        """Return what writes `frame` under the contract, in the place of what is there."""
+        """Return a writer of `frame` under the contract, which replaces existing files."""
         writer = self.apply(frame).write.mode("overwrite")
         if self.group_bytes is not None:
             writer.option("parquet.block.size", self.group_bytes)
@@ -94,7 +94,7 @@ class Contract:
         return writer
 
     def nothing(self, spark: SparkSession) -> DataFrame:
-        """Return the contract's columns without a row."""
+        """Return a DataFrame with the contract's columns and no rows."""
         return spark.createDataFrame(arrow_schema(self.columns).empty_table())
 
     def check(self, frame: DataFrame) -> DataFrame:
@@ -103,23 +103,23 @@ class Contract:
         return frame
 
     def check_arrow(self, schema: pa.Schema, partitions: Collection[str] = ()) -> None:
-        """Do what `check` does with the columns of a file; those of its folders are not in it."""
-        inside = {column.name: column.type for column in self.columns if column.name in partitions}
-        self._check_types(inside | {field.name: _spark_type(field.type) for field in schema})
+        """Check the columns of a file as `check` does; `partitions` are in folder names instead."""
+        folders = {column.name: column.type for column in self.columns if column.name in partitions}
+        self._check_types(folders | {field.name: _spark_type(field.type) for field in schema})
 
     def other_version(self, footer: pq.FileMetaData) -> int | None:
-        """Return a version of the table other than this one that a Parquet file holds, or None.
+        """Return another version of the table that a Parquet file contains, or None.
 
-        A file that tells no version has version 0.
+        A file without a version has version 0.
         """
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
         columns = [group.column(place) for group in groups for place in range(group.num_columns)]
-        told = [each.statistics for each in columns if each.path_in_schema == VERSION_COLUMN]
-        if len(told) < len(groups):
+        statistics = [each.statistics for each in columns if each.path_in_schema == VERSION_COLUMN]
+        if len(statistics) < len(groups):
             return 0
-        found = {end for each in told if each is not None and each.has_min_max
+        versions = {end for each in statistics if each is not None and each.has_min_max
                  for end in (each.min, each.max)}  # fmt: skip
-        return max(found - {self.version}, default=None)
+        return max(versions - {self.version}, default=None)
 
     def _check_types(self, actual: Mapping[str, str]) -> None:
         expected = {column.name: column.type for column in self.columns} | {VERSION_COLUMN: "int"}
@@ -138,19 +138,19 @@ class Contract:
 
 @cache
 def _type_named(name: str) -> DataType:
-    """Return a type by its name; the JVM, which reads it, is asked once."""
+    """Return a type by its name, cached because the JVM parses it."""
     from pyspark.sql.types import DataType
 
     return DataType.fromDDL(name)
 
 
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
-    """Return the Arrow schema of plain columns, for batches that a worker builds."""
+    """Return the Arrow schema of columns, for batches that a worker builds."""
     return pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in columns])
 
 
 def ddl(columns: tuple[Column, ...]) -> str:
-    """Return plain columns as Spark writes a schema, for the output of `mapInArrow`."""
+    """Return columns as a schema in Spark's DDL, for the output of `mapInArrow`."""
     return ", ".join(f"{column.name} {column.type}" for column in columns)
 
 
@@ -172,7 +172,7 @@ _ARROW_TYPES = {
 
 
 def _spark_type(kind: pa.DataType) -> str:
-    """Return the name of a type in a file as a contract has it, or as Arrow does."""
+    """Return a file's type by its name in contracts, or by Arrow's name if they have none."""
     if pa.types.is_list(kind):
         return f"array<{_spark_type(kind.value_type)}>"
     return next((name for name, own in _ARROW_TYPES.items() if own == kind), str(kind))

@@ -1,4 +1,4 @@
-"""The contracts of this version: all of them, by subject in modules of their own."""
+"""All contracts of this version, gathered from the modules of each subject."""
 
 from __future__ import annotations
 

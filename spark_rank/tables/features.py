@@ -1,4 +1,4 @@
-"""Contracts of item features, and of the reviewers that they come from."""
+"""Contracts of item features, and of the reviewers whose ratings they are."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from spark_rank.tables.contract import Column, Contract
 PANEL = Contract(
     "panel",
     2,
-    "the reference reviewers: what each feature column is, or from whom every user's are drawn",
+    "the reference reviewers: one per feature column, or those that each user's are drawn from",
     (
         Column(
             "feature",
             "int",
-            "column in the feature vectors, from 0; of features.kind reference the reviewer's "
-            "number, which the models' `reviewers` name",
+            "column in the feature vectors, from 0; with features.kind reference the reviewer's "
+            "number, as in the models' column `reviewers`",
         ),
         Column("user_id", "string", "the reviewer's id as in the input"),
         Column("user", "int", "the reviewer's dense number"),
         Column("n_train", "int", "number of the reviewer's training ratings"),
-        Column("median", "double", "median of the ratings that the features are made of"),
+        Column("median", "double", "median of the reviewer's ratings that are features"),
         Column(
             "missing",
             "float",
@@ -31,7 +31,7 @@ PANEL = Contract(
 REVIEWER_RATINGS = Contract(
     "reviewer_ratings",
     1,
-    "one row per rating of a reviewer in `panel`, of features.kind reference: the feature's value",
+    "one row per rating of a reviewer in `panel`, with features.kind reference: a feature's value",
     (
         Column("feature", "int", "number of the reviewer in `panel`"),
         Column("item_id", "string", "id as in the input"),
@@ -43,16 +43,20 @@ REVIEWER_RATINGS = Contract(
 ITEM_FEATURES = Contract(
     "item_features",
     2,
-    "what an item looks like to a learner",
+    "one row per item: its offset and its features, which learners see",
     (
         Column("item_id", "string", "id as in the input"),
         Column("item", "int", "dense item number"),
-        Column("offset", "double", "item offset: how far its ratings lie above others, shrunken"),
+        Column(
+            "offset",
+            "double",
+            "item offset: its mean rating beyond that of its users, shrunken",
+        ),
         Column(
             "features",
             "array<float>",
-            "whitened factors, the panel's ratings or given ones; null where every user has other "
-            "reviewers, or the offset is all there is",
+            "whitened factors, the panel's ratings or given features; null where users have "
+            "different reviewers, or where the offset is the only feature",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Contracts of rankings, one order for all, and recommendations."""
+"""Contracts of rankings, aggregated order and recommendations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RANKINGS = Contract(
         Column("user_id", "string", "id as in the input"),
         Column("items", "array<string>", "item ids, most preferred first"),
         Column("n_items", "int", "number of candidate items"),
-        Column("calls", "bigint", "questions put to the preference function"),
+        Column("calls", "bigint", "calls of the preference function"),
         Column("preference_loss", "double", "loss of the preferences against the ratings"),
         Column("ranking_loss", "double", "loss of the order against the ratings"),
     ),
@@ -32,7 +32,7 @@ MAJORITIES = Contract(
 AGGREGATE = Contract(
     "aggregate",
     1,
-    "one row per item: its place in the order that all users agree on best",
+    "one row per item: its place in the order that agrees best with all users",
     (
         Column("position", "int", "place, from 1"),
         Column("item_id", "string", "id as in the input"),
@@ -60,8 +60,8 @@ RECOMMENDATIONS = Contract(
         Column(
             "predicted_rating",
             "double",
-            "the score within the limits of the ratings, of learners of ranks the level's rating; "
-            "null for learners of an order",
+            "the score, clipped to the range of the ratings; for learners of ranks the level's "
+            "rating; null for learners of an order",
         ),
         Column(
             "item_ratings", "int", "number of the item's ratings that the models were learned from"
@@ -69,10 +69,10 @@ RECOMMENDATIONS = Contract(
         Column(
             "source",
             "string",
-            "learned; new_item: learned, but of the item nothing is known; fallback: what is "
-            "expected of a user who was not learned; item_offset: the model failed",
+            "learned; new_item: learned, but nothing is known of the item; fallback: the expected "
+            "score of a user who was not learned; item_offset: the model failed",
         ),
-        Column("reason", "string", "why so; null when learned exactly"),
+        Column("reason", "string", "why the source is not learned; null when learned exactly"),
         Column("bucket", "int", "CRC-32 of user_id modulo `prepare.buckets` (partition)"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Contracts of predictions, metrics and what follows from them."""
+"""Contracts of predictions, metrics and their summaries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spark_rank.tables.contract import Column, Contract, measured
 PREDICTIONS = Contract(
     "predictions",
     1,
-    "of the stage `predictions`: one row per user, learner and held-out item",
+    "one row per user, learner and held-out item, by the stage `predictions`",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
@@ -18,13 +18,14 @@ PREDICTIONS = Contract(
         Column(
             "predicted_rating",
             "double",
-            "the score, of learners of ranks the level of the rank; null where scores are an order",
+            "the score; for learners of ranks the level of the rank; null where scores only order "
+            "items",
         ),
         Column("bucket", "int", "bucket of the user, as in `blocks`"),
     ),
 )
 
-# what `evaluate` measures per user; each is null where it is undefined
+# the metrics of `evaluate`, per user; a metric is null where it is undefined
 METRIC_COLUMNS = (
     measured(
         "msd",
@@ -35,9 +36,9 @@ METRIC_COLUMNS = (
     Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
     measured("hr1", "hinge rank cost, power 1"),
     measured("hmp1", "hinge magnitude-preserving cost, power 1"),
-    measured("hmp2", "the same, power 2"),
+    measured("hmp2", "hinge magnitude-preserving cost, power 2"),
     measured("svr1", "magnitude-preserving cost with `evaluate.epsilon` free, power 1"),
-    measured("svr2", "the same, power 2"),
+    measured("svr2", "magnitude-preserving cost with `evaluate.epsilon` free, power 2"),
     Column("rank_loss", "double", "mean distance of predicted and true rank"),
     Column("exact_rank", "double", "share of exactly predicted ranks"),
     measured("auc", "area under the ROC curve of relevant against other items"),
@@ -63,9 +64,9 @@ METRICS = Contract(
         measured("train_msd", "msd on the training ratings"),
         measured("train_m1d", "m1d on the training ratings"),
         measured("train_misranking", "misranking on the training ratings"),
-        measured("train_margin_loss", "margin loss at `train.margin` on them"),
-        measured("stability_bound", "bound on the expected msd; null without one"),
-        measured("margin_bound", "bound on the expected misranking; null without one"),
+        measured("train_margin_loss", "margin loss at `train.margin` on the training ratings"),
+        measured("stability_bound", "bound on the expected msd; null if there is none"),
+        measured("margin_bound", "bound on the expected misranking; null if there is none"),
     ),
 )
 
@@ -79,7 +80,7 @@ SUMMARY = Contract(
         Column("learner", "string", "name of the learner or baseline"),
         Column("metric", "string", "a metric of the table `metrics`"),
         _GROUP,
-        Column("users", "bigint", "users with a defined value: as many as the mean is over"),
+        Column("users", "bigint", "users with a defined value, over whom the mean is taken"),
         Column("mean", "double", "mean over those users"),
         Column("sd", "double", "standard deviation over those users"),
         Column("ci_low", "double", "lower end of the t interval of the mean"),
@@ -118,9 +119,9 @@ COMPARISON = Contract(
         Column(
             "wilcoxon_p_holm",
             "double",
-            "wilcoxon_p by Holm's correction over the pairs of this metric and group",
+            "wilcoxon_p with Holm's correction over the pairs of this metric and group",
         ),
-        Column("sign_p_holm", "double", "sign_p corrected likewise"),
+        Column("sign_p_holm", "double", "sign_p with the same correction"),
     ),
 )
 
@@ -133,7 +134,11 @@ ROC = Contract(
         _GROUP,
         Column("users", "bigint", "users with relevant and other held-out items"),
         Column("false_positive_rate", "double", "share of the other items above the threshold"),
-        Column("true_positive_rate", "double", "share of the relevant ones, mean over users"),
+        Column(
+            "true_positive_rate",
+            "double",
+            "share of the relevant items above the threshold, mean over users",
+        ),
     ),
 )
 
@@ -150,6 +155,6 @@ BOUNDS = Contract(
         Column("bound_value", "double", "mean bound on the expected cost"),
         Column("test_cost", "double", "mean cost on the held-out ratings"),
         Column("holds", "double", "share of users whose test cost is below the bound"),
-        Column("informative", "double", "share of users whose bound is below the trivial one"),
+        Column("informative", "double", "share of users whose bound is below the trivial bound"),
     ),
 )

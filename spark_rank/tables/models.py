@@ -1,4 +1,4 @@
-"""Contracts of models, of what was chosen for them, and of what has changed since a run."""
+"""Contracts of models, tuning results, and changes since an earlier run."""
 
 from __future__ import annotations
 
@@ -11,32 +11,40 @@ MODELS = Contract(
     "models",
     5,
     "one row per user and learner: score(i) = intercept + offset_weight·offset(i) + weights·x(i) + "
-    "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, each where it "
-    "is there; docs/guide/read-tables.md has the lines that compute it",
+    "Σ dual_j K(x(support_j), x(i)) + Σ base rankers + the best prototype's rank, without the "
+    "terms that are null; docs/guide/read-tables.md has the code that computes it",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner or baseline"),
         Column("status", "string", "learned, approximated, fallback or failed"),
         Column("reason", "string", "why not learned exactly; null when learned"),
-        Column("detail", "string", "what a failure said; null otherwise"),
+        Column("detail", "string", "the failure's message; null otherwise"),
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
         Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
         Column("kernel", "string", "kernel of the model; null for fallbacks and baselines"),
         Column("gamma", "double", "kernel width used; null for the linear kernel"),
-        Column("on_rating_scale", "boolean", "whether scores are ratings; else only their order"),
+        Column(
+            "on_rating_scale",
+            "boolean",
+            "whether scores are on the rating scale; if not, only their order has a meaning",
+        ),
         measured("intercept", "constant of the score"),
         Column("offset_weight", "double", "factor of the item offset; 0 where it is not used"),
-        Column("excluded_feature", "int", "the user's own panel column, read as 0; else null"),
+        Column(
+            "excluded_feature",
+            "int",
+            "the user's own panel column, which counts as 0; null for users outside the panel",
+        ),
         Column(
             "reviewers",
             "array<int>",
-            "numbers in `panel` of the reviewers that are this user's features; null: all",
+            "numbers in `panel` of the reviewers whose ratings are this user's features; null: all",
         ),
         Column(
             "weights",
             "array<float>",
-            "one per feature: what was learned plus what was expected",
+            "one per feature: the learned weight plus the prior's",
             varied=True,
         ),
         Column("support_items", "array<string>", "items of the dual coefficients"),
@@ -44,49 +52,51 @@ MODELS = Contract(
         Column(
             "thresholds",
             "array<double>",
-            "of a learner of ranks: the rank is 1 plus the number of thresholds that the score "
-            "reaches; with `votes`: as many for every rule, rule after rule",
+            "for a learner of ranks: the rank is 1 plus the number of thresholds that the score "
+            "reaches; with `votes`: the thresholds of every rule, rule after rule",
         ),
         Column(
             "votes",
             "array<int>",
-            "of a voting PRank, the votes of rules 0, 1, …: rule s adds up the first s duals (of a "
-            "linear kernel it adds up weights, dual by support), and the score is the mean of the "
-            "rules' ranks by votes; else null",
+            "for a voting PRank, the votes of rules 0, 1, …: rule s sums the first s duals (with a "
+            "linear kernel, the first s dual × support vector), and the score is the mean of the "
+            "rules' ranks, weighted by votes; otherwise null",
         ),
         Column(
             "prototypes",
             "array<double>",
-            "of a multiclass perceptron, for every rank weights on the features and, last, on the "
-            "item offset: the score is the rank of the greatest sum; else null",
+            "for a multiclass perceptron, for every rank the weights on the features and, last, on "
+            "the item offset: the score is the rank of the greatest sum; otherwise null",
         ),
-        Column("ranker_features", "array<int>", "of RankBoost: the features of its base rankers"),
-        Column("ranker_cuts", "array<double>", "their cuts"),
+        Column("ranker_features", "array<int>", "for RankBoost: the features of its base rankers"),
+        Column("ranker_cuts", "array<double>", "the cuts of the base rankers"),
         Column(
             "ranker_below",
             "array<boolean>",
-            "whether they are 1 below the cut and 0 from it on, else the other way round",
+            "true: a base ranker is 1 below its cut and 0 from the cut on; false: the opposite",
         ),
-        Column("ranker_alphas", "array<double>", "their weights in the sum"),
+        Column("ranker_alphas", "array<double>", "the weights of the base rankers in the sum"),
         measured("norm", "norm of the learned function in its kernel's space"),
-        Column("expected_norm", "double", "norm of the expected weights; null without"),
+        Column("expected_norm", "double", "norm of the prior's weights; null without a prior"),
         measured(
             "train_msd",
             "mean squared difference on the training ratings, over all ordered pairs, an item with "
             "itself included",
         ),
-        measured("train_m1d", "mean 1-norm difference on them, over the same pairs"),
+        measured(
+            "train_m1d", "mean 1-norm difference on the training ratings, over the same pairs"
+        ),
         measured("train_misranking", "pairwise misranking on the training ratings"),
         measured(
             "train_margin_loss",
-            "ranking margin loss at `train.margin` on them; null without a norm",
+            "ranking margin loss at `train.margin` on the training ratings; null without a norm",
         ),
-        Column("bucket", "int", "bucket of the user, as in `blocks`; null of a sequence"),
+        Column("bucket", "int", "bucket of the user, as in `blocks`; null for a sequence"),
     ),
     group_bytes=ONE_USER,
 )
 
-# what `refit` learns from all ratings, by the name of the measured table with the same columns
+# the tables of `refit`, learned from all ratings, by the name of the evaluated table they mirror
 FINAL_TABLES = {
     contract.table: replace(
         contract, table=f"final_{contract.table}", doc=f"from all ratings: {contract.doc}"
@@ -99,7 +109,7 @@ FINAL_MODELS = FINAL_TABLES[MODELS.table]
 CHANGES = Contract(
     "changes",
     1,
-    "with `previous`: one row per user or item that came, went, or (a user) has other ratings",
+    "with `previous`: one row per user or item that is new or gone, or (users) has other ratings",
     (
         Column("kind", "string", "user or item"),
         Column("id", "string", "id as in the input"),
@@ -110,41 +120,45 @@ CHANGES = Contract(
 ENSEMBLE_MODELS = Contract(
     "ensemble_models",
     4,
-    "one row per user (of a sequence: trial) and ensemble: the columns of `models`, and members",
+    "one row per user (or trial of a sequence) and ensemble: the columns of `models`, and members",
     (
         *MODELS.columns,
-        Column("trial", "int", "of a sequence: number of the trial, from 1; else null"),
+        Column("trial", "int", "for a sequence: number of the trial, from 1; otherwise null"),
         Column("n_members", "int", "number of members"),
         Column(
             "members",
             "array<float>",
-            "of bagging and voted, and where kept: every member's rule, member after member: "
-            "weights on the features, weight on the item offset (not of a sequence's file), "
-            "thresholds; of a kernel on a budget the dual coefficients, thresholds",
+            "for bagging and voted, and where members are kept: every member's rule, member after "
+            "member: weights on the features, weight on the item offset (not for a sequence's "
+            "file), thresholds; for a kernel on a budget the dual coefficients, thresholds",
             varied=True,
         ),
         Column(
             "support_features",
             "array<double>",
-            "of a sequence's file and a kernel on a budget, in place of support_items: the "
+            "for a sequence's file and a kernel on a budget, instead of support_items: the "
             "features of the examples of the dual coefficients, one example after the other",
         ),
         Column(
             "member_votes",
             "array<int>",
-            "of bagging and voted: what each member's rank counts; the score is their mean",
+            "for bagging and voted: the weight of each member's rank in the mean that is the score",
         ),
-        Column("member_presented", "array<int>", "examples that each member was shown"),
-        Column("member_correct", "array<int>", "those of them that it ranked right at once"),
-        Column("member_updates", "array<int>", "how often each member's rule moved"),
-        Column("online_loss", "double", "mean rank loss of the ensemble's predictions on the way"),
+        Column("member_presented", "array<int>", "number of examples that each member was shown"),
+        Column("member_correct", "array<int>", "number of these that the member ranked correctly"),
+        Column("member_updates", "array<int>", "number of updates of each member's rule"),
+        Column(
+            "online_loss",
+            "double",
+            "mean rank loss of the ensemble's predictions while it learned",
+        ),
         Column(
             "curve",
             "array<bigint>",
             "sum of these rank losses up to round 1, 2, 3, 4, 6, 8, 11, … of `ensemble_curve`",
         ),
-        Column("rank_loss", "double", "of a sequence: mean rank loss on its test part, or null"),
-        Column("angle", "double", "degrees between a member and the mean, by the mean cosine"),
+        Column("rank_loss", "double", "for a sequence: mean rank loss on its test part, or null"),
+        Column("angle", "double", "degrees between a member and the mean rule, by the mean cosine"),
         Column(
             "disagreement",
             "double",
@@ -157,14 +171,14 @@ ENSEMBLE_MODELS = Contract(
 ENSEMBLE_CURVE = Contract(
     "ensemble_curve",
     1,
-    "one row per learner and round: the rank loss of its predictions up to there",
+    "one row per learner and round: the rank loss of its predictions up to this round",
     (
         Column("learner", "string", "name of the ensemble, or of a rival on the same sequence"),
         Column("round", "bigint", "number of examples seen"),
-        Column("samples", "bigint", "users, or trials, with so many examples"),
-        Column("online_loss", "double", "mean over them of the mean rank loss up to this round"),
-        Column("ci_low", "double", "lower end of its t interval; null for a single one"),
-        Column("ci_high", "double", "upper end of its t interval"),
+        Column("samples", "bigint", "number of users, or trials, with at least so many examples"),
+        Column("online_loss", "double", "mean over samples of the mean rank loss up to this round"),
+        Column("ci_low", "double", "lower end of the t interval; null for a single sample"),
+        Column("ci_high", "double", "upper end of the t interval"),
     ),
 )
 
@@ -177,11 +191,11 @@ ENSEMBLE_METRICS = Contract(
         Column(
             "metric",
             "string",
-            "rank_loss, exact_rank or misranking on the test part, or online_loss on the way",
+            "rank_loss, exact_rank or misranking on the test part, or online_loss",
         ),
-        Column("trials", "bigint", "trials with a defined value"),
-        Column("mean", "double", "mean over them; null without"),
-        Column("sd", "double", "standard deviation over them; null for a single one"),
+        Column("trials", "bigint", "number of trials with a defined value"),
+        Column("mean", "double", "mean over these trials; null without any"),
+        Column("sd", "double", "standard deviation over these trials; null for a single trial"),
         Column("ci_low", "double", "lower end of the t interval of the mean"),
         Column("ci_high", "double", "upper end of the t interval of the mean"),
         Column("least", "double", "least value"),
@@ -192,44 +206,44 @@ ENSEMBLE_METRICS = Contract(
 ENSEMBLE_DIVERSITY = Contract(
     "ensemble_diversity",
     1,
-    "one row per ensemble: how much its members differ, and what they cost",
+    "one row per ensemble: how much its members differ, and what learning them costs",
     (
         Column("learner", "string", "name of the ensemble"),
         Column("combine", "string", "bpm, bagging or voted"),
         Column("sampling", "string", "bernoulli or poisson"),
         Column("tau", "double", "probability that a member sees an example; null for poisson"),
         Column("n_members", "int", "number of members"),
-        Column("samples", "bigint", "users, or trials, that were learned"),
-        Column("angle", "double", "mean over them of `angle` of ensemble_models"),
-        Column("disagreement", "double", "mean over them of `disagreement`"),
+        Column("samples", "bigint", "number of users, or trials, that were learned"),
+        Column("angle", "double", "mean over samples of `angle` of ensemble_models"),
+        Column("disagreement", "double", "mean over samples of `disagreement` of ensemble_models"),
         Column("presented", "double", "mean number of examples that a member was shown"),
-        Column("correct", "double", "mean number of them that it ranked right at once"),
-        Column("updates", "double", "mean number of moves of a member's rule"),
-        Column("prank_passes", "int", "its cost: passes of a single PRank over all examples"),
+        Column("correct", "double", "mean number of these that the member ranked correctly"),
+        Column("updates", "double", "mean number of updates of a member's rule"),
+        Column("prank_passes", "int", "cost, as passes of a single PRank over all examples"),
     ),
 )
 
 TUNING = Contract(
     "tuning",
     2,
-    "one row per learner and point of its grid: how well it did on a sample of users",
+    "one row per learner and point of its grid: its error on a sample of users",
     (
         Column("learner", "string", "name of the learner"),
-        Column("candidate", "int", "number of the point, from 1"),
+        Column("candidate", "int", "number of the grid point, from 1"),
         Column("hyperparameters", "string", "JSON of the learner's hyper-parameters"),
-        Column("measure", "string", "the metric that the error is: msd, rank_loss or misranking"),
-        Column("users", "bigint", "users of the sample"),
+        Column("measure", "string", "the metric of the error: msd, rank_loss or misranking"),
+        Column("users", "bigint", "number of users in the sample"),
         Column(
             "error",
             "double",
-            "mean over users on training ratings that were held back from features and learner; "
-            "of msd over pairs of different items; null where learning failed",
+            "mean over users, on training ratings that were held back from features and learner; "
+            "msd over pairs of different items; null where learning failed",
         ),
         Column("standard_error", "double", "standard error of that mean"),
         Column(
             "chosen",
             "boolean",
-            "whether it is the one that train uses, or that every user's own choice starts from",
+            "whether train uses this point, or starts every user's own choice from it",
         ),
     ),
 )

@@ -23,7 +23,7 @@ RATINGS = Contract(
     (
         Column("user", "int", "dense user number"),
         Column("item", "int", "dense item number"),
-        Column("rating", "float", "rating as given"),
+        Column("rating", "float", "rating as in the input"),
         Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
     ),
 )
@@ -53,22 +53,36 @@ QUARANTINE = Contract(
     2,
     "input rows that could not be used",
     (
-        Column("source", "string", "file the row came from; null for very many duplicates"),
-        Column("line", "bigint", "number of the line (Parquet: row) in it, from 1; else null"),
-        Column("raw", "string", "the row as it was; of very many duplicates the values as JSON"),
-        Column("reason", "string", "why it was set aside"),
+        Column("source", "string", "file of the row; null if there are very many duplicates"),
+        Column(
+            "line",
+            "bigint",
+            "line number (Parquet: row number) in the file, from 1; null if unknown",
+        ),
+        Column(
+            "raw",
+            "string",
+            "the row as in the file; its values as JSON if there are very many duplicates",
+        ),
+        Column("reason", "string", "why the row cannot be used"),
     ),
 )
 
 RATING_SCALE = Contract(
     "rating_scale",
     1,
-    "one row per level of the ratings; none for a continuous scale that is not cut",
+    "one row per level of the ratings; no rows for a continuous scale that is not cut",
     (
         Column("rank", "int", "rank of the level, from 1"),
-        Column("rating", "double", "the level's rating; of a cut scale the middle of its interval"),
-        Column("lower", "double", "the cut that the level begins at; null: the lowest, or no cuts"),
-        Column("ratings", "bigint", "number of ratings; 0 for a known level that nobody gave"),
+        Column(
+            "rating", "double", "the level's rating; for a cut scale the middle of its interval"
+        ),
+        Column(
+            "lower",
+            "double",
+            "the cut at which the level begins; null for the lowest level and without cuts",
+        ),
+        Column("ratings", "bigint", "number of ratings; 0 for a known level without ratings"),
     ),
 )
 
@@ -91,7 +105,7 @@ GIVEN_FEATURES = Contract(
     (
         Column("user_id", "string", "query id as in the input"),
         Column("item_id", "string", "query id, a slash and the document's number"),
-        Column("features", "array<float>", "the features 1, 2, …; as many for every row"),
+        Column("features", "array<float>", "the features 1, 2, …; the same number for every row"),
     ),
 )
 
@@ -109,7 +123,7 @@ BLOCKS = Contract(
             "array<bigint>",
             "timestamps in the same order; null unless `prepare.timestamps`",
         ),
-        Column("n_train", "int", "how many of them are for training"),
+        Column("n_train", "int", "number of ratings, from the first on, for training"),
         Column("bucket", "int", "CRC-32 of user_id modulo `prepare.buckets` (partition)"),
     ),
     group_bytes=ONE_USER,
@@ -118,11 +132,11 @@ BLOCKS = Contract(
 ITEM_COUNTS = Contract(
     "item_counts",
     1,
-    "one row per item that a block has a rating of",
+    "one row per item with a rating in a block",
     (
         Column("item_id", "string", "id as in the input"),
         Column("item", "int", "dense item number"),
-        Column("n_train", "bigint", "number of its training ratings"),
-        Column("n", "bigint", "number of all its ratings"),
+        Column("n_train", "bigint", "number of the item's training ratings"),
+        Column("n", "bigint", "number of all ratings of the item"),
     ),
 )

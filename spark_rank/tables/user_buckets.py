@@ -1,8 +1,8 @@
-"""Buckets of users: from `ingest` to `recommend`, one function of the user id alone.
+"""Buckets of users: from `ingest` to `recommend`, the same function of the user id.
 
 A user's bucket is the CRC-32 of the id as UTF-8, modulo the number of buckets (the setting
-`prepare.buckets`): ``zlib.crc32(user_id.encode()) % buckets``. Whoever looks for a user in a table
-with a column `bucket` can reckon it without Spark.
+`prepare.buckets`): ``zlib.crc32(user_id.encode()) % buckets``. A reader that looks for a user in a
+table with a column `bucket` can compute it without Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # who reads tables without Spark imports this module, too
+if TYPE_CHECKING:  # readers without Spark import this module too
     from pyspark.sql import Column
 
 
@@ -24,13 +24,13 @@ def bucket_of(user_id: str, buckets: int) -> int:
 
 
 def id_hashes(ids: pa.StringArray) -> NDArray[np.int64]:
-    """Return the hash of every id; modulo the number of buckets it is the bucket."""
+    """Return the hash of every id; the bucket is this hash modulo the number of buckets."""
     texts = ids.cast(pa.binary()).to_numpy(zero_copy_only=False)
     return np.fromiter(map(crc32, texts), np.int64, len(ids))
 
 
 def bucket_column(buckets: int, user_id: str = "user_id") -> Column:
-    """Return the bucket of the users in a column of a DataFrame."""
+    """Return a column with the bucket of each user id in the column `user_id`."""
     from pyspark.sql import functions as F
 
     hashed = F.crc32(F.col(user_id).cast("binary"))

@@ -233,7 +233,7 @@ def test_the_driver_is_killed_inside_a_wave(gateway: Gateway, work: Work) -> Non
     assert not work.is_published()
     with gateway.submitted(*work.command) as submission:
         said = submission.succeeds()
-    assert "waves are there already" not in said
+    assert "waves are done already" not in said
     work.check()
 
 
@@ -250,7 +250,7 @@ def test_the_driver_is_killed_between_waves(gateway: Gateway, work: Work) -> Non
     assert not work.is_published()
     with gateway.submitted(*work.command) as submission:
         said = submission.succeeds()
-    assert f"[train] {saved} of 8 waves are there already" in said
+    assert f"[train] {saved} of 8 waves are done already" in said
     work.check()
 
 

@@ -79,7 +79,7 @@ def test_one_rank_of_every_item_is_put_aside(seed: int, n_raters: int, n_items: 
     ranks = ranks[(ranks > 0).sum(axis=1) > 1]
     examples = draw_targets(ranks, rng)
     together = [
-        sorted([target, *row]) for row, target in zip(examples.given, examples.targets, strict=True)
+        sorted([target, *row]) for row, target in zip(examples.ranks, examples.targets, strict=True)
     ]
     assert sorted(together) == sorted(sorted([0, *row]) for row in ranks)
     assert (examples.targets > 0).all()
@@ -111,7 +111,7 @@ def test_judges_are_learned_from_the_other_judges() -> None:
     first = run_all(study)[0]
     # the same draw by hand, document by document
     examples = draw_targets(rank_matrix(data, np.arange(4)), study.generator("cystic fibrosis", 0))
-    X = np.array([[r for r in row if r > 0] for row in examples.given.tolist()], dtype=float)
+    X = np.array([[r for r in row if r > 0] for row in examples.ranks.tolist()], dtype=float)
     assert X.shape == (60, 3)
     for part, features in (("centred", X - 2), ("ranks as given", X)):
         found = values(first, "test rank loss", f"cystic fibrosis, {part}")
@@ -132,7 +132,7 @@ def test_films_are_learned_from_other_viewers() -> None:
     viewers = np.flatnonzero(data.n_ratings > 20)
     first = run_all(study)[0]
     examples = draw_targets(rank_matrix(data, viewers), study.generator("targets", 0))
-    X = np.where(examples.given > 0, examples.given - 3.0, 0.0)
+    X = np.where(examples.ranks > 0, examples.ranks - 3.0, 0.0)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
     n = int(0.8 * len(X))
     learner = PRank(5).fit(X[:n], examples.targets[:n])

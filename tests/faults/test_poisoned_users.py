@@ -35,7 +35,7 @@ def test_a_user_who_crashes_is_a_row(undisturbed: Driver, expected: Tables) -> N
     said = undisturbed.finish("poisoned", environment=environment)
     run = undisturbed.run("poisoned")
     assert "a Python worker died" in said
-    assert "curved: 3 users failed by crashed, user" in said
+    assert "curved: 3 users failed by crashed, for example user" in said
     assert "spark_rank/cli.py" not in said
     crashed = {(user, "curved"): why for user, why in reasons(users).items()}
     assert failed_users(run) == failed_users(run, "final_models") == crashed
@@ -66,7 +66,7 @@ def test_a_second_attempt_isolates_users(undisturbed: Driver, tmp_path: Path) ->
     again = ("--spark", "spark.master=local[2,2]")
     said = driver.finish("undisturbed", *again, command="train", environment=environment)
     assert "[train: warning] a Python worker died" not in said
-    assert "curved: 3 users failed by crashed, user" in said
+    assert "curved: 3 users failed by crashed, for example user" in said
     found, expected = (
         learned(d.run("undisturbed"), users, "curved") for d in (driver, undisturbed)
     )

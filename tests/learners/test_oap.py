@@ -415,7 +415,7 @@ def test_exported_ensemble_scores_with_the_same_bits(combine: str) -> None:
     copy = OAP.from_params(exported)
     np.testing.assert_array_equal(copy.decision_function(X), ensemble.decision_function(X))
     np.testing.assert_array_equal(copy.predict(X), ensemble.predict(X))
-    with pytest.raises(NotFittedError, match="cannot learn on"):
+    with pytest.raises(NotFittedError, match="cannot learn further"):
         copy.partial_fit(X, y)
 
 
@@ -538,7 +538,7 @@ def test_groups_must_be_all_members_once() -> None:
     with pytest.raises(InvalidDataError, match="over 2 members"):
         ensemble.combine_sums(low.sums(), X, y)
     for first, last in ((0, 0), (3, 2), (-1, 2), (2, 5)):
-        with pytest.raises(InvalidDataError, match="non-empty part"):
+        with pytest.raises(InvalidDataError, match="non-empty range"):
             ensemble.train_members(X, y, first=first, last=last)
 
 
@@ -604,7 +604,7 @@ def test_sums_amid_a_block_need_what_came_before() -> None:
     first = ensemble.train_members(X[:50], y[:50])
     second = ensemble.train_members(X[50:], y[50:], resume=first)
     read_back = OAP.from_params(ensemble.combine_groups([first], X[:50], y[:50]).to_params())
-    with pytest.raises(InvalidDataError, match="after round 50, amid a block"):
+    with pytest.raises(InvalidDataError, match="after round 50, within a block"):
         read_back.combine_sums(second.sums(), X[50:], y[50:])
 
 
@@ -619,7 +619,7 @@ def test_parts_must_come_in_their_order() -> None:
     ensemble.combine_sums(second.sums(), X[50:], y[50:])
     with pytest.raises(InvalidDataError, match="in their order"):
         ensemble.combine_sums(second.sums(), X[50:], y[50:])
-    with pytest.raises(NotFittedError, match="cannot learn on"):
+    with pytest.raises(NotFittedError, match="cannot learn further"):
         ensemble.partial_fit(X, y)
 
 

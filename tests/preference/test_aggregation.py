@@ -200,7 +200,7 @@ def test_the_diagonal_is_not_read_and_the_input_not_changed() -> None:
 
 
 def test_wrong_input_is_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="not known: give one of"):
+    with pytest.raises(InvalidSettingError, match="is unknown: give one of"):
         aggregate([["a"]], "schulze")
     with pytest.raises(InvalidSettingError, match="time_limit"):
         aggregate([["a"]], "exact", time_limit=0.0)

@@ -98,7 +98,7 @@ def test_list_tells_the_state_of_every_run(ask: Ask, spark: SparkSession, tmp_pa
     assert runs["whole"]["users"] == 1
     assert runs["whole"]["size"] > 100
     assert runs["whole"]["stages"] == sorted(REQUIRED)
-    assert runs["broken"]["detail"] == "train was broken off"
+    assert runs["broken"]["detail"] == "train was interrupted"
     assert list(runs)[:3] == ["broken", "begun", "whole"]
     _, out, _ = ask("list")
     assert re.search(r"^begun +incomplete ", out, re.MULTILINE)
@@ -316,7 +316,7 @@ def test_prune_deletes_only_what_nobody_needs(
     assert (store / "runs" / "run_id=old" / "manifest").exists()
     run = Run(spark, str(store), "old")
     with held(Lease(run.files, run.root, "old")):
-        assert "going on" in ask("prune", "--keep", "1", "--yes")[1]
+        assert "still running" in ask("prune", "--keep", "1", "--yes")[1]
     assert "deleted" in ask("prune", "--keep", "1", "--older-than", "1.5", "--yes")[1]
     assert sorted(path.name for path in (store / "runs").iterdir()) == [
         "run_id=new", "run_id=promoted",

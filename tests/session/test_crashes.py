@@ -33,7 +33,7 @@ def test_what_workers_died_of_is_done_isolating_on_crash(
     assert isolating_on_crash(work, "train", "wave 2 of 3") == "done"  # type: ignore[arg-type]
     assert asked == [False, True]
     told = capsys.readouterr().err
-    assert told.startswith("[train: warning] a Python worker died; wave 2 of 3 again")
+    assert told.startswith("[train: warning] a Python worker died; computing wave 2 of 3 again")
     assert told.count("\n") == 1
 
 
@@ -65,4 +65,4 @@ def test_without_hope_it_ends_with_one_line(at: bool) -> None:
 
     with pytest.raises(TooManyFailuresError) as caught:
         isolating_on_crash(work, "train", "wave 2 of 3")
-    assert str(caught.value).startswith("train: of 9 users 100 crashed: look for")
+    assert str(caught.value).startswith("train: of 9 users 100 crashed: check the machine")

@@ -61,7 +61,7 @@ def test_where_nothing_can_be_written_there_is_a_warning_and_none(
 
 
 def test_where_the_history_is(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there are no event logs"):
+    with pytest.raises(ConfigError, match="no event logs found"):
         history_directory({}, str(tmp_path))
     (tmp_path / "event_logs").mkdir()
     assert history_directory({}, str(tmp_path)) == (tmp_path / "event_logs").as_uri()

@@ -48,8 +48,8 @@ def test_lines_of_workers_are_told(
     tell_worker_lines(own_session)
     shown = capfd.readouterr().err.splitlines()
     assert len(shown) == 6
-    assert shown.count(r"spark-rank: a worker says: a worker's warning \x1b[2J") == 2
-    assert shown.count("spark-rank: a worker says: printed by a worker") == 2
+    assert shown.count(r"spark-rank: a worker logged: a worker's warning \x1b[2J") == 2
+    assert shown.count("spark-rank: a worker logged: printed by a worker") == 2
     (where,) = {line for line in shown if "user 7 failed" in line}
     assert "ValueError: invalid literal for int()" in where
     assert "in talk, " in where
@@ -64,7 +64,7 @@ def test_many_lines_are_cut_short(
     tell_worker_lines(own_session)
     shown = capfd.readouterr().err.splitlines()
     assert len(shown) == 21
-    assert shown[-1].endswith("lines more, not shown")
+    assert shown[-1].endswith("more lines, not shown")
 
 
 def test_who_turned_it_off_hears_nothing(own_session: SparkSession) -> None:

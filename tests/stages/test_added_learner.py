@@ -125,7 +125,7 @@ def test_lists_explanations_and_the_report_have_it(run: tuple[Config, Run]) -> N
 def test_what_is_no_learner_is_refused() -> None:
     for name, words in (
         ("nowhere_to_be_found:Class", "cannot be imported"),
-        ("json:JSONDecoder", "is no class of learners"),
+        ("json:JSONDecoder", "is not a learner class"),
         ("mprnk", "did you mean 'mprank'"),
     ):
         learners = f"[{{learner: '{name}'}}]"

@@ -199,7 +199,7 @@ def test_after_a_kill_it_goes_on(
     capsys.readouterr()
     run_stages([STAGES["refit"]], config, store.spark, run)
     said = capsys.readouterr().err
-    assert bool(re.search(r"\[refit\] [12] of 3 waves are there", said)) == same_features
+    assert bool(re.search(r"\[refit\] [12] of 3 waves are done already", said)) == same_features
     assert rows(run, "final_models") == rows(refitted, "final_models")
 
 

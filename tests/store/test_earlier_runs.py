@@ -72,7 +72,7 @@ def test_where_nothing_is_promoted_everybody_is_learned(
         said = capsys.readouterr().err
         assert said == (
             f"spark-rank: previous, features.kept_from: no run was promoted in {store.folder} when "
-            "this one began: everybody is learned\n"
+            "this one began: every user is learned\n"
         )
         # a first run stays one, also when it is the promoted one itself
         point_to(monday, str(store.folder))
@@ -90,12 +90,12 @@ def test_a_run_that_is_not_there_is_said_with_those_that_are(store: Store, key: 
     today = store.run("today")
     full = {"previous": key, "kept_from": "features.kept_from",
             "dictionaries_from": "input.dictionaries_from"}[key]  # fmt: skip
-    expected = rf"^{full}: there is no run 'yesterday' in .*store: there is no other run$"
+    expected = rf"^{full}: there is no run 'yesterday' in .*store: it has no other run$"
     with pytest.raises(ConfigError, match=expected):
         with_earlier_runs(store.config("today", **{key: "yesterday"}), today)
     for number in range(10):
         store.run(f"2026-03-{number:02}")
-    with pytest.raises(ConfigError, match=r"there are 2026-03-02, .*, 2026-03-09 and 2 more$"):
+    with pytest.raises(ConfigError, match=r"it has 2026-03-02, .*, 2026-03-09 and 2 more$"):
         with_earlier_runs(store.config("today", **{key: "yesterday"}), today)
 
 
@@ -110,7 +110,7 @@ def test_a_latest_run_that_is_gone_is_said(store: Store) -> None:
     config = store.config("tuesday", previous="latest")
     with_earlier_runs(config, tuesday)
     monday.files.delete(monday.root)
-    with pytest.raises(ConfigError, match="previous: latest is run 'monday' for this run, and"):
+    with pytest.raises(ConfigError, match="previous: latest means run 'monday' in this run, and"):
         with_earlier_runs(config, tuesday)
 
 

@@ -38,6 +38,7 @@ def test_an_example_is_the_least_user_of_each_reason(
     }
     tell_failures("train", STATUS, examples)
     assert capsys.readouterr().err.splitlines() == [
-        "[train: warning] mprank: 2 users failed by numeric_failure, user a with: overflow",
-        "[train: warning] mprank: 1 user failed by unexpected_error, user c with: KeyError: 7",
+        "[train: warning] mprank: 2 users failed by numeric_failure, for example user a: overflow",
+        "[train: warning] mprank: 1 user failed by unexpected_error, for example user c: "
+        "KeyError: 7",
     ]

@@ -45,7 +45,7 @@ def silent(lease: Lease) -> Lease:
 
 def test_a_second_start_is_refused_and_told_who_and_what_to_do(lease: MakeLease) -> None:
     with held(lease()):
-        message = r"run 'r1' is going on \(process 7 on far.example, since 20.*\): .*--takeover"
+        message = r"run 'r1' is in use \(process 7 on far.example, since 20.*\): .*--takeover"
         with pytest.raises(RunHeldError, match=message) as caught:
             lease().acquire()
         assert caught.value.exit_code == 2
@@ -150,7 +150,7 @@ def test_a_clock_that_goes_back_between_renewals_loses_nothing(lease: MakeLease)
 
     with held(lease(clock=clock)) as owner:
         for hours in (0, -3, 3):
-            with pytest.raises(RunHeldError, match="is going on"):
+            with pytest.raises(RunHeldError, match="is in use"):
                 lease(clock=lambda hours=hours: time.time() + 3600 * hours).acquire()
             owner.check()
 

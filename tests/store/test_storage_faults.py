@@ -47,7 +47,7 @@ def test_what_the_jvm_said_is_quoted_without_its_head() -> None:
     )
     with pytest.raises(StorageError) as caught, storage_faults_told("/s"):
         raise OSError(said)
-    assert "full (java.io.IOException: No space left on device): make room" in str(caught.value)
+    assert "full (java.io.IOException: No space left on device): free space" in str(caught.value)
 
 
 def test_faults_of_python_itself_are_known() -> None:

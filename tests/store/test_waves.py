@@ -150,7 +150,7 @@ def test_a_wave_that_workers_died_of_is_made_by_who_isolates(
     table.before = deadly
     assert_finished(run, table, config)
     assert (table.made, table.isolated) == ({0: 1, 2: 1}, [1])
-    assert "a Python worker died; wave 2 of 3 again" in capsys.readouterr().err
+    assert "a Python worker died; computing wave 2 of 3 again" in capsys.readouterr().err
 
 
 def test_saved_waves_are_not_made_again(
@@ -171,7 +171,7 @@ def test_saved_waves_are_not_made_again(
     assert table.made == {0: 2, 1: 1, 2: 2}
     told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     (there,) = [line for line in told if line["event"] == "waves_there"]
-    assert there["message"] == "1 of 3 waves are there already"
+    assert there["message"] == "1 of 3 waves are done already"
     assert (there["stage"], there["saved"], there["waves"]) == ("waving", 1, 3)
 
 

@@ -52,7 +52,7 @@ def sort_with_items(items: IntArray, values: FloatArray) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _insert_in_order(items: IntArray, values: FloatArray) -> bool:
-    """Sort by insertion; give up, and return False, when that takes too many moves."""
+    """Sort by insertion; stop, and return False, if that takes too many moves."""
     moves_left = _MOVES_PER_ITEM * values.shape[0]
     for i in range(1, values.shape[0]):
         value, item = values[i], items[i]
@@ -71,7 +71,7 @@ def _insert_in_order(items: IntArray, values: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _shell_sort(items: IntArray, values: FloatArray) -> None:
-    """Sort by insertion at ever smaller distances; no worse than O(m^1.5) whatever the values."""
+    """Sort by insertion at decreasing distances; at worst O(m^1.5)."""
     size = values.shape[0]
     gap = 1
     while 3 * gap + 1 < size:

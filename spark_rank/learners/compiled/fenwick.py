@@ -1,4 +1,4 @@
-"""A Fenwick tree: how many items of a lower level have been met, in O(log k) for k levels."""
+"""A Fenwick tree: counts the inserted items of lower levels, in O(log k) for k levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IntArray = NDArray[np.int64]
 
 @njit(cache=True, nogil=True)
 def insert(tree: IntArray, level: int) -> None:
-    """Meet an item of a level from 0; the tree is zeros, one more than there are levels."""
+    """Insert an item of a level from 0; a new tree has k + 1 zeros for k levels."""
     node = level + 1
     while node < tree.shape[0]:
         tree[node] += 1

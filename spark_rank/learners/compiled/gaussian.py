@@ -1,8 +1,8 @@
-"""The Gaussian of many distances: compiled, each product of two items touched once.
+"""Compiled Gaussians of many distances, in one pass over the products of items.
 
-The exponential is a polynomial of its own: a library's takes five times as long inside a compiled
-loop, and here the order of operations, so every bit, is part of the code. Fused multiplications
-and additions are spelled out, and round once on every processor.
+The exponential is a polynomial in this module: a library's takes five times as long in a compiled
+loop, and here the code fixes the order of operations and so every bit. Fused multiplications and
+additions are explicit, and round once on every processor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from spark_rank.learners.base import FloatArray
 from spark_rank.learners.compiled.dot import dot
 
 # e^x = 2^n e^r with n = x/ln 2 rounded, |r| ≤ ln 2 / 2. Adding this number, 1.5·2^52, leaves n in
-# the last bits of the sum; ln 2 is taken off in two parts.
+# the last bits of the sum; ln 2 is subtracted in two parts.
 _TO_LAST_BITS = 6755399441055744.0
 _PER_LN2 = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_LEAST = -708.0  # e^x is as good as nothing there, and still a normal number
+_LEAST = -708.0  # e^x is practically 0 here, and still a normal number
 _PANEL = 64  # rows whose products with all others are in the cache together
 # rows of the upper triangle begin so that their lengths are multiples of it: of a vector
 _WIDTH = 8
@@ -39,7 +39,7 @@ def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 def _power(typing_context: Any, turn: Any) -> Any:
-    """Return 2^n of what has n in its last bits."""
+    """Return 2^n for a number with n in its last bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -55,7 +55,7 @@ power: Any = intrinsic(_power)
 
 @njit(cache=True, nogil=True, inline="always")
 def _exponential(value: float) -> float:
-    """Return e to the `value`, of which what is above 0 counts as 0. NaN stays NaN."""
+    """Return e^min(value, 0). NaN stays NaN."""
     value = 0.0 if value > 0.0 else value
     value = _LEAST if value < _LEAST else value
     turn = fused(value, _PER_LN2, _TO_LAST_BITS)

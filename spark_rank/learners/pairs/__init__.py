@@ -1,1 +1,1 @@
-"""Losses over pairs, and the solvers that lower them."""
+"""Losses over pairs, and the solvers that minimise them."""

@@ -1,9 +1,9 @@
 """Compiled rounds of RankBoost over factorised pair weights.
 
 The weight of a pair (x, x′), y_x < y_x′, is ``D(x, x′) = e^{φ(x) − φ(x′)} / T``: with a potential
-φ per example and sums per level no pair is held. Exponents are taken relative to the largest of
-their level, and T as a logarithm: after thousands of rounds the factors would overflow, while no
-product formed here exceeds 1.
+φ per example and sums per level no pairs are stored. Exponents are relative to the largest of their
+level, and T is a logarithm: after thousands of rounds the factors would overflow, while no product
+here exceeds 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
 
-TIE = 1e-10  # edges that differ by less come from rounding: the first base ranker wins
+TIE = 1e-10  # edges that differ by less tie, up to rounding: the first base ranker wins
 
 
 class Weights(NamedTuple):
@@ -38,8 +38,8 @@ class Weights(NamedTuple):
 class Stumps(NamedTuple):
     """The base rankers: feature f has the cuts ``cuts[starts[f]:starts[f + 1]]``, ascending.
 
-    `codes` (d×m) holds for every value the position of the cut it equals among those of its
-    feature, or the number of these cuts if it is missing.
+    `codes` (d×m) has for every value the position of its cut among those of its feature, or the
+    number of these cuts if the value is missing.
     """
 
     codes: NDArray[np.int32]
@@ -90,7 +90,7 @@ def add_scaled(a: float, a_shift: float, b: float, b_shift: float) -> tuple[floa
 def net_weights(
     weights: Weights, levels: NDArray[np.int64], log_total: float, net: FloatArray
 ) -> None:
-    """Write to `net` the weight of the pairs in which x is higher less that in which it is lower.
+    """Write to `net` the weight of the pairs in which x is higher minus those in which it is lower.
 
     For a base ranker h, ``ε⁺ − ε⁻ = Σ_x net(x) h(x)``. O(m + k).
     """
@@ -115,9 +115,9 @@ def net_weights(
 def best_stump(stumps: Stumps, net: FloatArray, sums: FloatArray) -> tuple[int, int, bool]:
     """Return feature, position of the cut, and whether complement, of the largest ε⁺ − ε⁻.
 
-    Of base rankers that tie: the lowest feature, then the lowest cut, then the direct one. The
-    feature is −1 if no base ranker does better than chance. O(m d); `sums` is room for one number
-    more than any feature has cuts.
+    If base rankers tie: the lowest feature, then the lowest cut, then the direct one. The feature
+    is −1 if no base ranker is better than chance. O(m d); `sums` has room for one number more than
+    the greatest number of cuts of a feature.
     """
     best = 0.0
     feature, position, complement = -1, -1, False

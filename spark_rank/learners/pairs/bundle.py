@@ -30,19 +30,19 @@ _FLAT_ENOUGH = 0.1  # the line search stops where the slope is this share of the
 _MAX_BISECTIONS = 10
 _MAX_DOUBLINGS = 20
 _EPSILON = float(np.finfo(np.float64).eps)
-_NEGLIGIBLE = 1e-2  # share of the tolerance that rounding may take of a bound, and nobody asks
-_PATIENCE = 400  # rounds in which the gap does not halve: rounding has the last word
+_NEGLIGIBLE = 1e-2  # rounding of a bound below this share of the tolerance is ignored
+_PATIENCE = 400  # rounds without halving the gap, after which rounding limits the result
 
 
 class Solution(NamedTuple):
-    """``w = Φᵀ dual`` and what is known of it.
+    """``w = Φᵀ dual`` with its objective and certified gap.
 
     Attributes
     ----------
     dual, scores : m coefficients, which sum to 0, and ``Φw``.
     objective : ``½‖w‖² + R(Φw)``.
     gap : certified ``(objective − lower bound) / objective``.
-    n_iter : planes were asked for in this many rounds.
+    n_iter : number of rounds.
     converged : whether the gap is within the tolerance.
     """
 
@@ -91,9 +91,9 @@ def minimise(
     """Minimise to a relative duality gap of `tol`, or for `max_iter` rounds.
 
     `gram_product` maps a vector g to ``K g = Φ Φᵀ g``. A round costs two such products, a few
-    calls of the loss and O(m n) for n planes held; memory is O(m n). A `known` plane under R,
-    from a method that came near, begins the search where norm plus plane is least. Fewer rounds
-    are done where rounding has the last word.
+    calls of the loss and O(m n) for n stored planes; memory is O(m n). With a `known` plane under
+    R, from another method, the search begins where norm plus plane is least. The rounds end early
+    if rounding prevents further progress.
     """
     zeros = np.zeros(n_examples)
     best = _evaluate(Iterate(zeros, zeros, 0.0), loss)
@@ -121,7 +121,7 @@ def minimise(
 
 
 class _Progress:
-    """The rounds done, the greatest lower bound so far, and whether more rounds are of use."""
+    """The rounds so far, the greatest lower bound, and whether more rounds can help."""
 
     def __init__(self, tol: float, max_iter: int) -> None:
         self.tol = tol
@@ -132,7 +132,7 @@ class _Progress:
         self._halved, self._halved_at = np.inf, 0
 
     def note(self, objective: float, bound: Bound) -> None:
-        """Count a round, and raise the lower bound by what is not rounding."""
+        """Count a round, and raise the lower bound by the increase beyond rounding."""
         self.n_iter += 1
         sure = bound.value
         if not bound.rounding <= _NEGLIGIBLE * self.tol * objective:
@@ -144,7 +144,7 @@ class _Progress:
             self._halved, self._halved_at = gap, self.n_iter
 
     def is_over(self, objective: float, bound: Bound) -> bool:
-        """Return whether the tolerance is reached, or cannot be, or the rounds are used up."""
+        """Return whether the tolerance is reached or unreachable, or the rounds are used up."""
         stalled = self.n_iter - self._halved_at > _PATIENCE
         # more than rounding accounts for: the factor of the programme has lost its digits
         crossed = bound.value > objective * (1.0 + self.tol)
@@ -153,15 +153,15 @@ class _Progress:
         )
 
     def gap(self, objective: float) -> float:
-        """Return the certified share of the objective that may be too much."""
-        # rounding may bring either bound to the wrong side of the other, or of 0
+        """Return the certified gap: the share of the objective above the lower bound."""
+        # rounding may put either bound on the wrong side of the other, or of 0
         return (objective - self._lower) / objective if objective > max(self._lower, 0.0) else 0.0
 
 
 def _solution(
     best: _Point, progress: _Progress, loss: PairLoss, gram_product: GramProduct
 ) -> Solution:
-    """Return the best point, its scores and objective afresh where rounding may be noticed."""
+    """Return the best point; compute its scores and objective anew if rounding may matter."""
     if not progress.exact:
         dual = best.iterate.dual
         scores = gram_product(dual)
@@ -241,7 +241,7 @@ class _Line:
         """Return the point at `step`, 0 being the start and 1 the end."""
         dual = self._start.dual + step * self._dual
         scores = self._start.scores + step * self._scores
-        # afresh, not by the parabola: rounding would pile up from one search to the next
+        # computed anew, not by the parabola, because rounding errors would add up over searches
         half_norm = max(0.5 * float(dual @ scores), 0.0)
         return _evaluate(Iterate(dual, scores, half_norm), self._loss)
 

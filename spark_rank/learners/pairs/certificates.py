@@ -1,8 +1,8 @@
-"""What rounding may have made of a certified gap of a pair loss: the last word on convergence.
+"""Adds the possible effect of rounding to a certified gap of a pair loss, to judge convergence.
 
 A solver's lower bound and its objective are sums in floating point. Near interpolation the
-objective is small beside the terms that cancel in it, and so is the distance of the two: what is
-certified is their difference and what rounding may have moved it by.
+objective is small compared with the terms that cancel in it, and so is the gap between the two. So
+the certified gap is their difference plus the greatest possible effect of rounding.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _NEGLIGIBLE = 1e-2  # share of the tolerance
 
 
 class Point(NamedTuple):
-    """A solution, and how great the numbers are that its scores are sums of.
+    """A solution, and the size of the terms in the sums that are its scores.
 
     Attributes
     ----------
-    most : no score is a sum of terms that are more together, without their signs.
-    total : rounding moves the half norm by its share of the greatest score times this: Σ |α|.
-    closely : computes the scores, their terms without signs, and ``½‖w‖²``.
+    most : upper bound, over the scores, of the sum of the terms' absolute values.
+    total : Σ |α|; rounding moves ``½‖w‖²`` by its share of the greatest score times this.
+    closely : computes the scores, the sums of their terms' absolute values, and ``½‖w‖²``.
     """
 
     most: float
@@ -41,7 +41,7 @@ def point_of_weights(features: FloatArray, coef: FloatArray) -> Point:
     most = math.sqrt(float(flat @ flat) * float(coef @ coef))
 
     def closely() -> tuple[FloatArray, FloatArray, float]:
-        half_norm = 0.5 * float(coef @ coef)  # of positive terms, which lose nothing
+        half_norm = 0.5 * float(coef @ coef)  # a sum of positive terms, without cancellation
         return features @ coef, np.abs(features) @ np.abs(coef), half_norm
 
     return Point(most, 0.0, closely)
@@ -63,11 +63,11 @@ def point_of_dual(gram: FloatArray, dual: FloatArray, given: float | None) -> Po
 def certified(
     loss: InsensitiveLoss | HingeLoss, point: Point, objective: float, gap: float, tol: float
 ) -> tuple[float, float]:
-    """Return objective and gap of a solver as they are; with what rounding may owe, if it counts.
+    """Return a solver's objective and gap, corrected for rounding unless that is negligible.
 
-    Every score may be off by the last digit of the terms that it is a sum of, all of them in the
-    worst way for the cost; in practice rounding is a third of that at most. Below a hundredth of
-    the tolerance it does not count; else the objective is computed afresh.
+    Every score may be off by the last digit of the terms in its sum, and all in the direction that
+    is worst for the cost; in practice rounding is at most a third of that. Below a hundredth of the
+    tolerance it is ignored; otherwise the objective is computed anew.
     """
     least = _NEGLIGIBLE * tol * objective
     shift = _UNIT * (point.most + loss.span)

@@ -1,4 +1,4 @@
-"""The cutting planes under a convex loss, and the point that minimises norm plus planes."""
+"""The cutting planes below a convex loss, and the point that minimises norm plus planes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Iterate(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A lower bound of the minimum, and by how much rounding may have raised it."""
+    """A lower bound of the minimum, and how much rounding may have raised it."""
 
     value: float
     rounding: float
@@ -43,8 +43,8 @@ class CuttingPlanes:
     ``G_kl = g_k·K g_l``, with ``w = −Σ β_k Φᵀg_k``. Any β gives a lower bound of the minimum of
     ``½‖w‖² + R(Φw)``.
 
-    Planes of weight 0 make room for new ones, so about twice as many are held as are active:
-    at most min(m, d) + 2 in theory, so O(m·min(m, d)) numbers.
+    New planes replace planes of weight 0, so about twice as many are stored as are active. At most
+    min(m, d) + 2 are active in theory, so memory is O(m·min(m, d)) numbers.
     """
 
     def __init__(self, n_examples: int) -> None:
@@ -99,9 +99,9 @@ class CuttingPlanes:
         return Iterate(dual, scores, half_norm), Bound(bound, self._rounding(weights))
 
     def _rounding(self, weights: FloatArray) -> float:
-        """Return what the bound of these weights may owe to rounding.
+        """Return how much rounding may have changed the bound of these weights.
 
-        ``Σ β_k Φᵀg_k`` may be short where its terms are long: what they lose does not cancel.
+        ``Σ β_k Φᵀg_k`` may be short while its terms are long; their rounding errors do not cancel.
         """
         n = len(weights)
         reach = float(weights @ np.sqrt(self._qp.gram.diagonal()[:n]))
@@ -111,14 +111,14 @@ class CuttingPlanes:
         return np.flatnonzero(self._qp.weights[: self._n_planes])
 
     def _follow_scale(self) -> None:
-        """Keep the shift near the norms of the planes in use: digits are lost far away from it."""
+        """Keep the shift near the norms of the planes in use, because others lose digits."""
         scale = float(self._qp.weights @ self._qp.gram.diagonal())
         if scale > 0.0 and not scale / _SHIFT_RANGE <= self._shift <= scale * _SHIFT_RANGE:
             self._shift = scale
             self._rebuild_factor()
 
     def _make_room(self) -> None:
-        """Forget the planes of weight 0, and double the room if most are in use."""
+        """Remove the planes of weight 0, and double the capacity if most planes are in use."""
         kept, old = self._active(), self._qp
         size, capacity = len(kept), len(old.weights)
         if 2 * size > capacity:

@@ -1,13 +1,14 @@
-"""Compiled oracle of hinge costs over pairs of items: value, gradient and curvature, no pair built.
+"""Compiled hinge costs over pairs of items: value, gradient and curvature, without building pairs.
 
-Items stand in groups. For every pair of groups (A, B) that counts, every i in A and j in B is a
-pair with excess ``t = s_j − s_i − margin`` and costs ``weight · max(0, t)^n``. SVRank is one group
-beside itself with margin ε; RankSVM is each level beside each lower one with margin −1.
+Items are in groups. For every counted pair of groups (A, B), every i in A and j in B is a pair with
+excess ``t = s_j − s_i − margin`` and cost ``weight · max(0, t)^n``. SVRank has one group, paired
+with itself, and margin ε; RankSVM pairs each level with each lower level, with margin −1.
 
 With power 1 the slope of a pair is smoothed: it grows from 0 to 1 while t crosses a zone of some
-width around the kink. These slopes are feasible in the dual, so the plane they define lies under
-the cost itself; how far it lies below it here is the `slack`. With the items of each group sorted
-by score, the pairs of one j in the zone are a window of A, and so are those on the slope 1.
+width around the kink. These slopes are feasible in the dual, so the plane that they define is below
+the cost; its distance from the cost at the current scores is the `slack`. With the items of each
+group sorted by score, the pairs of one j in the zone are a window of A, and so are those on the
+slope 1.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ IntArray = NDArray[np.int64]
 
 
 class PairHinges(NamedTuple):
-    """Which pairs cost what.
+    """The pairs and their cost.
 
     Attributes
     ----------
     shift : m numbers; the scores s are ``Φw + shift``.
     items : the m items, group by group.
     starts : where each group begins in `items`, and m at the end.
-    groups : one row (A, B) for every pair of groups that counts.
+    groups : one row (A, B) for every counted pair of groups.
     margin, power, weight : of the cost of a pair; power 1 or 2.
     """
 
@@ -135,7 +136,7 @@ def _slide_windows(
 ) -> tuple[float, float]:
     """Find the window of every j; return the cost of the pairs and the slack.
 
-    What they pull at j is added to `pulls`, what they pull at i is left in `room`.
+    The gradient of j is added to `pulls`, the parts for the items i are stored in `room`.
     """
     starts, values, prefix = hinges.starts, room.values, room.prefix
     first, last = starts[hinges.groups[pair, 0]], starts[hinges.groups[pair, 0] + 1]
@@ -152,7 +153,7 @@ def _slide_windows(
     for j in range(begin, end):
         before = bar
         bar = values[j] - hinges.margin
-        # first those that leave, as they were: the sums never hold more than is in the zone
+        # first remove those that leave the zone, so that the sums only count pairs in the zone
         while low < high and bar - values[low] >= ceiling:
             excess = before - values[low]
             low += 1
@@ -161,7 +162,7 @@ def _slide_windows(
             positive -= max(excess, 0.0)
         while low < last and bar - values[low] >= ceiling:
             low += 1
-        # an empty window leaves no rounding behind
+        # reset the sums of an empty window, to remove rounding
         if low >= high:
             high = low
             total = squares = 0.0
@@ -189,14 +190,14 @@ def _slide_windows(
         room.low[pair, j], room.high[pair, j] = low, high
         _note_window(room, first, last, low, high, bar)
     if first == begin and half > hinges.margin:
-        # an item beside itself pulls at nothing and costs nothing
+        # an item paired with itself has gradient 0 and cost 0
         slack -= (end - begin) * hinges.margin * (level - slope * hinges.margin)
     return cost, slack
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _note_window(room: Sorted, first: int, last: int, low: int, high: int, bar: float) -> None:
-    """Leave behind for the items i what one j has to do with them."""
+    """Store the window of one j for the items i."""
     room.full[first] += 1
     room.full[low] -= 1
     if high > low:
@@ -209,7 +210,7 @@ def _note_window(room: Sorted, first: int, last: int, low: int, high: int, bar: 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pull_back(hinges: PairHinges, room: Sorted, width: float, pulls: FloatArray) -> None:
-    """Take off `pulls` what the pairs pull at i, and scale them. O(m)."""
+    """Subtract the pairs' gradient at the items i from `pulls`, and scale `pulls`. O(m)."""
     slope, level = _slope_and_level(hinges.power, width)
     scale = hinges.power * hinges.weight
     n_full = n_inside = 0
@@ -230,7 +231,7 @@ def _pull_back(hinges: PairHinges, room: Sorted, width: float, pulls: FloatArray
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pairs_inside(room: Sorted) -> int:
-    """Return how many pairs were in the zone. O(m)."""
+    """Return the number of pairs in the zone. O(m)."""
     inside = 0
     pairs = 0
     for position in range(room.items.shape[0]):

@@ -1,9 +1,9 @@
-"""Losses over all pairs of items, with a subgradient, in O(m log m) by sorting; no pair is built.
+"""Losses over all pairs of items, with a subgradient, in O(m log m) by sorting, without any pairs.
 
 A pair loss is a function of the m scores. Called with scores, it returns its value and one
-subgradient there, a vector whose entries sum to 0: a pair loss does not change when all scores
-move together. Both follow from sorted values and two pointers: whether the pair (i, j) counts
-depends on ``s_j − s_i`` alone, which is monotone in both positions, in floating point too.
+subgradient there, a vector whose entries sum to 0, because a shift of all scores does not change
+the loss. Both follow from sorted values and two pointers: whether the pair (i, j) counts depends
+only on ``s_j − s_i``, which is monotone in both positions, also in floating point.
 
 The results do not depend on how the sort orders equal values: they get equal entries.
 """
@@ -41,7 +41,7 @@ class InsensitiveLoss:
         self.weight = weight
         lowest, highest = float(targets.min()), float(targets.max())
         self._range = highest - lowest
-        # the greatest number besides the scores in a difference
+        # the greatest number, besides the scores, in a difference
         self.span = max(highest, -lowest) + epsilon
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
@@ -49,7 +49,7 @@ class InsensitiveLoss:
         residuals = scores - self.targets
         measure = absolute_excesses if self.power == 1 else squared_excesses
         total, pulls = measure(residuals, np.argsort(residuals), self.epsilon)
-        # the double sum holds every pair twice
+        # the double sum has every pair twice
         pulls *= 2.0 * self.weight
         return 2.0 * self.weight * total, pulls
 
@@ -58,14 +58,14 @@ class InsensitiveLoss:
         return self._range <= self.epsilon
 
     def moved_by(self, shift: float, cost: float) -> float:
-        """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""
+        """Return how much errors of the scores up to `shift` may change the cost, for any pairs."""
         n_pairs = 0.5 * len(self.targets) ** 2
         return _moved(2.0 * self.weight, self.power, 2.0 * shift * n_pairs, n_pairs, cost)
 
     def moved_at(self, scores: FloatArray, shifts: FloatArray, cost: float) -> float:
-        """Return how far the `shifts` of these scores may move the cost, in O(m log m).
+        """Return how much errors of these scores up to `shifts` may change the cost, O(m log m).
 
-        Only the pairs count that cost already or would then.
+        Only pairs count that have a cost now or may have one then.
         """
         residuals = scores - self.targets
         ordered, reach = np.sort(residuals), self.epsilon - 2.0 * float(shifts.max())
@@ -79,7 +79,7 @@ class InsensitiveLoss:
         """Return the same cost as hinges: of r_j over r_i by more than ε, for all i and j."""
         m = len(self.targets)
         starts, groups = np.array([0, m]), np.zeros((1, 2), np.int64)
-        # of a pair and its reverse only one costs, and the double sum holds it twice
+        # only one of a pair and its reverse has a cost, and the double sum has it twice
         weight = 2.0 * float(self.weight)
         return PairHinges(
             -self.targets, np.arange(m), starts, groups, float(self.epsilon), self.power, weight
@@ -114,14 +114,14 @@ class HingeLoss:
         return self.n_levels == 1
 
     def moved_by(self, shift: float, cost: float) -> float:
-        """Return how far a `shift` of all scores may move the cost, whatever pairs there are."""
+        """Return how much errors of the scores up to `shift` may change the cost, for any pairs."""
         n_pairs = 0.5 * len(self.levels) ** 2
         return _moved(self.weight, 1, 2.0 * shift * n_pairs, n_pairs, cost)
 
     def moved_at(self, scores: FloatArray, shifts: FloatArray, cost: float) -> float:
-        """Return how far the `shifts` of these scores may move the cost, in O(m log m).
+        """Return how much errors of these scores up to `shifts` may change the cost, O(m log m).
 
-        Only the pairs count that cost already or would then.
+        Only pairs count that have a cost now or may have one then.
         """
         shifted = scores if self.offset is None else scores + self.offset
         reach, most = 1.0 + 2.0 * float(shifts.max()), 2.0 * float(shifts.max())
@@ -142,7 +142,7 @@ class HingeLoss:
 
 
 def _moved(weight: float, power: int, moves: float, n_pairs: float, cost: float) -> float:
-    """Return how much ``weight Σ max(0, t)^power`` may grow where the t grow by `moves` in all."""
+    """Return how much ``weight Σ max(0, t)^power`` may grow if the t grow by `moves` in total."""
     if power == 1 or n_pairs == 0.0:
         return weight * moves
     # Σ 2 t·move + move²: the Σ t² are the cost
@@ -188,9 +188,9 @@ def squared_excesses(
 ) -> tuple[float, FloatArray]:
     """Return Σ max(0, |r_i − r_j| − ε)² over unordered pairs, and its gradient, in O(m).
 
-    From one i to the next all excesses over the items far enough below grow by the same, and new
-    ones come in: nothing is ever taken off their sums, so that small excesses keep their digits.
-    The gradient is twice the sum of the excesses, signed as r_i − r_j.
+    From one i to the next all excesses over the items far enough below grow equally, and new ones
+    are added. Nothing is subtracted from their sums, so small excesses keep their digits. The
+    gradient is twice the sum of the excesses, with the sign of r_i − r_j.
     """
     m = residuals.shape[0]
     pulls = np.empty(m)
@@ -228,8 +228,8 @@ def violations(
     """Find the pairs of levels l_i > l_j with h_i − h_j ≤ margin; O(m log k), by a Fenwick tree.
 
     Returns their number, the sum of ``margin − (h_i − h_j)``, and its subgradient: for every item,
-    the number of such pairs in which it is j less the number in which it is i. (A pair at the
-    margin costs nothing and may count: where the loss has a kink, any subgradient will do.)
+    the number of such pairs in which it is j minus the number in which it is i. (A pair at the
+    margin has cost 0 and may count: at a kink of the loss any subgradient is valid.)
     """
     m = scores.shape[0]
     pulls = np.empty(m)
@@ -256,7 +256,7 @@ def violations(
 
 @njit(cache=True, nogil=True)
 def _inner_product(pulls: FloatArray, values: FloatArray, origin: float) -> float:
-    """Return Σ p_i (v_i − origin): the pulls sum to 0, so the origin only keeps digits."""
+    """Return Σ p_i (v_i − origin); the pulls sum to 0, so the origin only improves digits."""
     total = 0.0
     for i in range(pulls.shape[0]):
         total += pulls[i] * (values[i] - origin)

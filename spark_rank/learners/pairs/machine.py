@@ -1,4 +1,4 @@
-"""What SVRank and RankSVM share: a kernel machine under a pair loss."""
+"""The base class of SVRank and RankSVM: a kernel machine with a pair loss."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from spark_rank.learners.parameters import Integer, Parameter, Real
 HingeSum = InsensitiveLoss | HingeLoss
 Found = TypeVar("Found", bound=Solution | NewtonSolution)
 
-_FEW_FEATURES = 64  # or items: up to here Newton's method is the faster one
-_SOME_FEATURES = 128  # up to here it is worth a try where the bundle method is slow
+_FEW_FEATURES = 64  # or items: up to here Newton's method is faster
+_SOME_FEATURES = 128  # or items: up to here Newton's method is tried if the bundle method is slow
 _FIRST_ROUNDS = 12
 _SPANNED = 512  # items up to which features that span them are found where rounding is great
 _NOISE = 1e-14  # eigenvalues below this share of the greatest, an item, are rounding
@@ -41,13 +41,13 @@ _FEW_GROUPS = 16  # of k groups all k (k − 1) / 2 pairs are gone through
 class PairMachine(KernelMachine):
     """Base of the learners that minimise ``½‖w‖² + R(h)``, ``h = w·Φ(x)``, R a pair loss.
 
-    Linear kernel, few features or few items: a smoothing Newton method for w, see
-    `_smooth_newton`; where rounding stops it short of the tolerance, the bundle method goes on
-    from its last plane. Otherwise the bundle method; where rounding stops it under a kernel, and
-    there are not too many items, Newton's method on coordinates of the items. For the linear kernel
-    with d < m its product with K is ``X(Xᵀg)``, O(m d) in time and no memory beyond X; else the m×m
-    kernel matrix is held and a product is O(m²). A pair loss is blind to a constant, so α sums to 0
-    and features may be centred.
+    With the linear kernel and few features or few items, w is found by a smoothing Newton method,
+    see `smooth_newton`; if rounding stops it before the tolerance, the bundle method continues from
+    its last plane. Otherwise the bundle method runs; if rounding stops it with another kernel, and
+    there are not too many items, Newton's method runs on coordinates of the items. For the linear
+    kernel with d < m the product with K is ``X(Xᵀg)``, in O(m d) time and without memory beyond X;
+    otherwise the m×m kernel matrix is stored and a product is O(m²). A pair loss does not depend on
+    a constant, so α sums to 0 and features may be centred.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -88,15 +88,13 @@ class PairMachine(KernelMachine):
         return solution, float(means @ self.coef_)
 
     def _certified(self, solution: Found, loss: HingeSum, point: Point) -> Found:
-        """Return the solution with the gap that rounding leaves, or raise if it leaves none."""
+        """Return the solution with a gap that allows for rounding; raise if it is too large."""
         _check_finite(solution)
         objective, gap = certified(loss, point, solution.objective, solution.gap, self.tol)
         if gap > max(_LOST, self.tol) and solution.n_iter < self.max_iter:
-            raise NumericFailureError(
-                "rounding leaves nothing of the solution: lower C, or scale X down"
-            )
-        known = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
-        return cast(Found, known)
+            raise NumericFailureError("the solution is lost in rounding: lower C, or scale X down")
+        checked = solution._replace(objective=objective, gap=gap, converged=gap <= self.tol)
+        return cast(Found, checked)
 
     def _minimise_linear(
         self, features: FloatArray, loss: HingeSum
@@ -146,10 +144,10 @@ class PairMachine(KernelMachine):
     def _training_gram(
         self, X: FloatArray
     ) -> tuple[FloatArray, float | None, FloatArray, FloatArray | None]:
-        """Return kernel values and what they are of.
+        """Return the kernel matrix, its greatest value, its row means and the origin of the points.
 
-        These are the greatest value given where they are centred, the means that make the mean
-        score of α, and the origin of the points.
+        The greatest value is only set for a precomputed kernel, before it is centred. The row means
+        give the mean score of α.
         """
         if self.kernel == "precomputed":
             gram, greatest = X.copy(), float(np.abs(X).max())
@@ -159,10 +157,10 @@ class PairMachine(KernelMachine):
         return gram, None, gram.mean(axis=0), origin
 
     def _minimise_kernel(self, gram: FloatArray, loss: HingeSum) -> Solution:
-        """Return the bundle method's solution; where rounding stopped it, the better of two.
+        """Return the bundle method's solution; if rounding stopped it, the better of two solutions.
 
-        The second is Newton's method on features that span the items, of which no two are nearly
-        the same: it computes its bounds afresh in every round, and loses fewer digits.
+        The second is that of Newton's method on coordinates of the items. It computes its bounds
+        anew in every round, and so loses fewer digits.
         """
         first = self._solve(loss, lambda g: gram @ g, len(gram), self.max_iter)
         left = self.max_iter - first.n_iter
@@ -194,7 +192,8 @@ def _minimise_in_span(
 ) -> NewtonSolution:
     """Run Newton's method; w is in the span of the items, which may have fewer dimensions.
 
-    The last of centred items adds nothing to the span. The objective of what overflows is NaN.
+    The last of the centred items adds nothing to the span. If numbers overflow, the objective is
+    NaN.
     """
     if features.shape[1] < features.shape[0]:
         return minimise_by_newton(features, loss.hinges(), tol, max_iter)
@@ -212,7 +211,7 @@ def _minimise_in_kernel_span(
 ) -> Solution | None:
     """Run Newton's method on coordinates of the items, from the centred kernel matrix: O(m³).
 
-    None if that overflows, or the kernel is none.
+    None if that overflows, or if the matrix is not positive semi-definite.
     """
     centred = gram - gram.mean(axis=0)
     centred -= centred.mean(axis=1)[:, None]

@@ -1,12 +1,12 @@
 """Compiled active-set solver for the small quadratic programme of the bundle method.
 
 ``min ½ βᵀGβ − bᵀβ`` over the simplex ``β ≥ 0, Σβ = 1``, with G positive semi-definite, often
-singular, of entries many orders of magnitude apart. On the simplex, adding a constant to every
-entry of G changes nothing; with ``M = G + shift`` the planes of a support that are affinely
-independent give a positive definite ``M_SS``, whose Cholesky factor is kept from one call to the
-next and follows every change of the support in O(s²) (Wolfe's minimum-norm-point method). A plane
-that depends on those in use comes in by exchange for one of them. Any feasible β is a valid
-certificate, so rounding here can cost time but not truth.
+singular, with entries many orders of magnitude apart. On the simplex, adding a constant to every
+entry of G changes nothing. With ``M = G + shift`` affinely independent planes of a support give a
+positive definite ``M_SS``. Its Cholesky factor is kept from one call to the next and updated for
+every change of the support in O(s²) (Wolfe's minimum-norm-point method). A plane that depends on
+those in use replaces one of them. Any feasible β is a valid certificate, so rounding here can cost
+time but not correctness.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPTIMALITY = 1e-12
 class Programme(NamedTuple):
     """G, b, β, and the Cholesky factor of M on the planes ``support[:size]``.
 
-    The arrays have room for more planes than there are.
+    The arrays have capacity for more planes.
     """
 
     gram: FloatArray
@@ -43,8 +43,8 @@ class Programme(NamedTuple):
 def solve_simplex_qp(programme: Programme, n_planes: int, size: int, shift: float) -> int:
     """Improve the weights to the optimum; return the size of their support, or ``FACTOR_LOST``.
 
-    Whatever is returned, the weights are feasible. O(n s) a change of the support, of which there
-    are few from one call to the next; n planes, s of them in the support.
+    The weights are feasible in any case. O(n s) per change of the support, with n planes and s of
+    them in the support; there are few changes from one call to the next.
     """
     target = np.empty(n_planes)
     direction = np.empty(n_planes)
@@ -66,7 +66,7 @@ def solve_simplex_qp(programme: Programme, n_planes: int, size: int, shift: floa
             if blocking < 0:
                 break
             if was_unused and programme.support[blocking] == entering:
-                # it promised descent and gives none: all that is left is rounding
+                # the predicted descent fails, so only rounding errors remain
                 return _remove_plane(programme, size, blocking)
             size = _remove_plane(programme, size, blocking)
     return size
@@ -95,10 +95,10 @@ def append_plane(programme: Programme, size: int, shift: float, plane: int) -> b
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _exchange(programme: Programme, size: int, entering: int, direction: FloatArray) -> int:
-    """Bring in a plane that depends on the support, for one that goes; return the new size.
+    """Replace a plane of the support by one that depends on the support; return the new size.
 
-    With u from ``M_SS u = M_S,entering``, the objective is linear along (−u, 1) and falls: the
-    move ends where the first weight is 0. `append_plane` has left ``L⁻¹ M_S,entering`` behind the
+    With u from ``M_SS u = M_S,entering``, the objective falls linearly along (−u, 1), so the move
+    ends where the first weight is 0. `append_plane` has stored ``L⁻¹ M_S,entering`` behind the
     factor.
     """
     weights, factor, support = programme.weights, programme.factor, programme.support
@@ -121,7 +121,7 @@ def _exchange(programme: Programme, size: int, entering: int, direction: FloatAr
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _entering_plane(programme: Programme, size: int, gradient: FloatArray) -> int:
-    """Return the plane outside the support that promises the steepest descent, or −1."""
+    """Return the plane outside the support with the steepest descent, or −1 if there is none."""
     weights, support = programme.weights, programme.support
     for k in range(gradient.shape[0]):
         gradient[k] = -programme.linear[k]

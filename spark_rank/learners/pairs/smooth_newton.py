@@ -1,11 +1,11 @@
 """Compiled Newton method for ``min_w ½‖w‖² + R(Φw)``, R hinge costs of pairs, few features.
 
-With power 1 the hinges are smoothed over a zone around their kinks; with power 2 they are smooth
-already. At any w, with v the smoothed gradient of R, the plane of the smoothed slopes proves that
-the minimum is at most ``slack + ½‖w + v‖²`` below the objective. The slack is mostly of the
-second order in the width of the zone, Newton's method makes the rest vanish, and the zone is
-narrowed until the sum is within the tolerance. The second derivative is piecewise constant: where
-it is right, one step arrives.
+With power 1 the hinges are smoothed over a zone around their kinks; with power 2 they are already
+smooth. At any w, with v the smoothed gradient of R, the plane of the smoothed slopes proves that
+the minimum is at most ``slack + ½‖w + v‖²`` below the objective. The slack is mostly of second
+order in the width of the zone, Newton's method makes the other term vanish, and the zone is
+narrowed until the sum is within the tolerance. The second derivative is piecewise constant: if it
+is that of the minimum, one step reaches the minimum.
 
 References
 ----------
@@ -40,15 +40,15 @@ _MOST_NARROWING = 0.1
 _LEAST_NARROWING = 0.9
 _FLAT_ENOUGH = 0.3  # the line search stops where the slope is this share of the one it began with
 _MAX_TRIALS = 30
-_PATIENCE = 100  # rounds in which the gap does not halve: rounding has the last word
+_PATIENCE = 100  # rounds without halving the gap, after which rounding limits the result
 _BLOCK = 4
 _LEAST_PIVOT = 1e-14  # share of a diagonal entry
 
 
 class NewtonSolution(NamedTuple):
-    """What is known at the end; `plane_slope` and `plane_constant` are a plane under R.
+    """The solution; `plane_slope` and `plane_constant` are a plane under R.
 
-    The plane is what proved the last bound: ``R(h) ≥ plane_slope·h + plane_constant``.
+    The plane proves the last bound: ``R(h) ≥ plane_slope·h + plane_constant``.
     """
 
     coef: FloatArray
@@ -61,7 +61,7 @@ class NewtonSolution(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the search is: w, its scores, the smoothed gradient of R there, and ``w + v``.
+    """The current point: w, its scores, the smoothed gradient of R, and ``w + v``.
 
     `origin` and `step` are the ray of the line search.
     """
@@ -81,7 +81,7 @@ def minimise_by_newton(
     """Minimise to a relative gap of `tol`, or for `max_iter` steps, or until rounding stops it.
 
     `features` is Φ, m×d with centred columns. A step costs O(m d² + d³) and a few evaluations of
-    O(m d); memory is O(m d). The objective of numbers that overflow is not finite.
+    O(m d); memory is O(m d). If numbers overflow, the objective is not finite.
     """
     m, d = features.shape
     room = room_for(hinges)
@@ -131,13 +131,13 @@ def minimise_by_newton(
 def _first_width(hinges: PairHinges) -> float:
     """Return a width with which most pairs at ``w = 0`` are in the zone: a ridge regression."""
     spread = np.sqrt(dot(hinges.shift, hinges.shift) / hinges.shift.shape[0])
-    # any width will do where there is nothing to learn
+    # any width works if there is nothing to learn
     return float(2.0 * spread + 4.0 * max(-hinges.margin, 0.0)) or 1.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _second_width(hinges: PairHinges, room: Sorted, width: float, target: float) -> float:
-    """Return the width with which pairs as dense as in the first zone have the slack wanted."""
+    """Return the width that gives the wanted slack, if pairs are as dense as in the first zone."""
     density = max(pairs_inside(room), 1) / width
     wanted = np.sqrt(_SLACK_OF_A_ZONE * target / (hinges.weight * density))
     return float(min(max(wanted, _FIRST_NARROWING * width), width))
@@ -197,10 +197,10 @@ def _set_lean(features: FloatArray, point: _Point) -> None:
 def _search(
     features: FloatArray, hinges: PairHinges, room: Sorted, point: _Point, width: float
 ) -> tuple[float, float]:
-    """Go along the step to where the smoothed objective is flat; return cost and slack there.
+    """Move along the step to where the smoothed objective is flat; return cost and slack there.
 
-    It is convex: doubling brackets the minimum, false position with safeguards narrows the
-    bracket. The whole step is tried first and is mostly enough.
+    The objective is convex: doubling brackets the minimum, false position with safeguards narrows
+    the bracket. The whole step is tried first and usually suffices.
     """
     for a in range(point.coef.shape[0]):
         point.origin[a] = point.coef[a]
@@ -257,7 +257,7 @@ def _set_hessian(
 def _solve_positive(matrix: FloatArray, right: FloatArray) -> None:
     """Solve in place by Cholesky's method; reads and overwrites the lower half. O(d³).
 
-    A pivot that is lost to rounding is raised: what solves nearby is still a way down.
+    A pivot that is lost to rounding is raised: the result is still a descent direction.
     """
     d = right.shape[0]
     for i in range(d):

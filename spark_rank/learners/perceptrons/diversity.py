@@ -1,7 +1,7 @@
-"""How much the members of an ensemble differ: sums over members, which add up, and what they say.
+"""How much the members of an ensemble differ: sums over members, and measures from these sums.
 
-Both sums are whole numbers, so those of disjoint groups of members add up to the same bits in any
-order: see `members`.
+Both sums are whole numbers, so sums of disjoint groups of members can be added in any order with
+the same bits: see `members`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DIRECTION_BITS = 40  # an int64 has room for the unit vectors of eight million 
 
 
 def direction_sums(coef: FloatArray) -> IntArray:
-    """Return Σ_j w_j/‖w_j‖ in steps of 2^-40 and, last, how many rows of N×d `coef` are not 0."""
+    """Return Σ_j w_j/‖w_j‖ in steps of 2^-40 and, last, the number of nonzero rows of `coef`."""
     norms = np.sqrt((coef**2).sum(axis=1))
     moved = norms > 0.0
     units = np.trunc(coef[moved] / norms[moved, None] * 2.0**_DIRECTION_BITS)
@@ -26,7 +26,7 @@ def direction_sums(coef: FloatArray) -> IntArray:
 def mean_angle(sums: IntArray, coef: FloatArray) -> float | None:
     """Return the angle, in degrees, whose cosine is the mean over members of cos(w_j, `coef`).
 
-    None where `coef` or all members are 0: they have no direction.
+    None if `coef` or all members are 0, because 0 has no direction.
     """
     norm, moved = float(np.sqrt((coef**2).sum())), int(sums[-1])
     if norm == 0.0 or moved == 0:

@@ -1,7 +1,7 @@
-"""Which member of an ensemble sees which example, as a function and not as a stream.
+"""Draws which member of an ensemble sees which example, as a function and not as a stream.
 
-``B(seed, problem, member, round)`` is computed from its four arguments alone, so a member's
-draws do not depend on which task trains it, nor on who else is trained there.
+``B(seed, problem, member, round)`` depends only on its four arguments, so a member's draws do not
+depend on the task that trains it, nor on the other members of the task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Words = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
-_EXP_MINUS_1 = 0.36787944117144233  # spelled out: math libraries may differ in the last bit
+_EXP_MINUS_1 = 0.36787944117144233  # a literal, because math libraries may differ in the last bit
 
 
 def _mix(word: Any) -> Any:
@@ -71,7 +71,7 @@ def cumulative_counts(sampling: str, tau: float) -> FloatArray:
 def presentations(keys: Words, rounds: ArrayLike, cumulative: FloatArray) -> IntArray:
     """Return how often each member (row) is shown the example of each round (column).
 
-    In plain NumPy what the compiled ensemble computes on its way; rounds count from 0.
+    This is plain NumPy for what the compiled ensemble computes; rounds count from 0.
     """
     draws = _uniform(_mix(keys[:, None] ^ _mix(_words(rounds))))
     return np.searchsorted(cumulative, draws, side="right").astype(np.int64)

@@ -1,16 +1,15 @@
-"""Compiled rounds of an OAP ensemble: some of its members, and sums over them that add up.
+"""Compiled rounds of some members of an OAP ensemble, and sums over these members.
 
-Sums over members are whole numbers, so that adding them in any order and grouping gives the same
-bits. Ranks, votes and thresholds are whole numbers already. A real number s is cut off to a
-whole multiple of a step, a power of two that follows from the examples alone: with bound B ≥ |s|
-and N members the step is the smallest with ``N·B ≤ 2^61 · step``.
+Sums over members are whole numbers, so adding them in any order and grouping gives the same bits.
+Ranks, votes and thresholds are whole numbers already. A real number s is truncated to a whole
+multiple of a step, a power of two that depends only on the examples: with bound B ≥ |s| and N
+members the step is the smallest with ``N·B ≤ 2^61 · step``.
 
 B comes from the convergence proof (Crammer and Singer 2001, theorem 2): every presentation adds
-at most ``(k−1)²‖x‖² + (k−1)`` to ‖(w, b)‖², whatever the member saw before. The sum of that over
-the sequence is the *energy* E, and ``|w_i| ≤ √E``. The mean of N members is off by less than a
+at most ``(k−1)²‖x‖² + (k−1)`` to ‖(w, b)‖², for any earlier examples. The sum of that over the
+sequence is the *energy* E, and ``|w_i| ≤ √E``. The error of the mean of N members is less than a
 step, ``2^-60 N √E``, which for N ≤ 128 is below the rounding error of a single float of the
-bound's size; and off by nothing if all s are multiples of the step, as with half-integer
-features.
+bound's size. It is 0 if all s are multiples of the step, as with half-integer features.
 
 Scores are not summed: they follow from the moves of the thresholds (`replay`).
 """
@@ -41,7 +40,7 @@ SMALLEST_STEP = -1000  # its exponent; 2^1000 is still far from overflow
 
 
 class Task(NamedTuple):
-    """What a pass over a sequence needs, and moves, for n of the N members."""
+    """The input of a pass over a sequence for n of the N members, updated in place."""
 
     keys: Words  # n: see member_draws
     cumulative: FloatArray  # distribution of the number of presentations
@@ -49,7 +48,7 @@ class Task(NamedTuple):
     n_rounds: int  # before this pass
     coef: FloatArray  # n×d
     thresholds: FloatArray  # n×(k−1)
-    correct: IntArray  # n: presented rounds ranked right
+    correct: IntArray  # n: presented rounds ranked correctly
     presented: IntArray  # n: rounds in which the example was presented
     updates: IntArray  # n
     energy: FloatArray  # 1: bound of ‖(w, b)‖² for every member of the ensemble
@@ -57,7 +56,7 @@ class Task(NamedTuple):
 
 
 class RoundSums(NamedTuple):
-    """Sums over members at each of T rounds: as they stand before it, but for `moves`."""
+    """Sums over members before each of T rounds, and in `moves` the changes of each round."""
 
     moves: Moves  # T×(k−1): what the round adds to Σ b_j, zero before the pass
     ranks: IntArray  # T: of h_j(x_t)
@@ -79,14 +78,14 @@ def oap_pass(X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums) -> int
     return int(member_rounds(X, ranks, task, sums, np.empty(len(task.keys), dtype=np.int64)))
 
 
-# Without numba's counting of references, which makes calls and locks memory for every row that is
-# looked at in a loop with branches, and took as long as all the rest (numba's issue 2350). It can
-# be done without where nothing is allocated; a kernel that allocates does not compile then.
+# Without numba's reference counting, which makes calls and locks memory for every row view in a
+# loop with branches, and doubled the time (numba's issue 2350). Kernels that allocate nothing do
+# not need it; a kernel that allocates would not compile.
 @njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
 def member_rounds(
     X: FloatArray, ranks: IntArray, task: Task, sums: RoundSums, moving: IntArray
 ) -> int:
-    """Do what `oap_pass` says; `moving` is room for a number per member."""
+    """Do the work of `oap_pass`; `moving` has room for a number per member."""
     coef, thresholds, cumulative = task.coef, task.thresholds, task.cumulative
     unbounded = extend_bounds(X, task)
     if unbounded != OK:
@@ -107,10 +106,10 @@ def member_rounds(
 
 @inlined
 def extend_bounds(X: FloatArray, task: Task) -> int:
-    """Add what the examples can add to any member when presented as often as can be.
+    """Add to the bounds the most that the examples can add to any member.
 
-    A pass of its own, for a member waits for none of this. Returns like `oap_pass`: a finite
-    bound means that no score overflows, nor the sum of all.
+    This is a separate pass, because the members do not depend on it. Returns like `oap_pass`: with
+    a finite bound no score overflows, nor the sum of all scores.
     """
     n_thresholds, most = task.thresholds.shape[1], len(task.cumulative)
     for t in range(X.shape[0]):
@@ -127,11 +126,12 @@ def extend_bounds(X: FloatArray, task: Task) -> int:
 def predict_and_draw(
     x: FloatArray, rank: int, word: np.uint64, task: Task, moving: IntArray
 ) -> tuple[int, int, int, int]:
-    """Rank the example by every member, draw who sees it, and count those that see it as correct.
+    """Rank the example by every member, draw the members that see it, and count correct ranks.
 
-    Lists the members that see it and err, and returns how many they are, and the sums of h_j, v_j
-    and v_j h_j. No branches: draws are unpredictable, and mispredicted branches would cost more
-    than all else in a round. One loop: where a loop ends is mispredicted, too.
+    Lists in `moving` the members that see it and err; returns their number, and the sums of h_j,
+    v_j and v_j h_j. There are no branches, because draws are unpredictable and mispredicted
+    branches would cost more than the rest of a round. It is one loop, because the end of a loop is
+    mispredicted too.
     """
     n_moving, rank_sum, vote_sum, voted_rank_sum = 0, 0, 0, 0
     for j in range(task.keys.shape[0]):
@@ -158,7 +158,7 @@ def add_row(factor: int, thresholds: FloatArray, moves: Moves) -> None:
 
 @inlined
 def count(draw: float, cumulative: FloatArray) -> int:
-    """Return how often the example is presented: the number of entries at most `draw`."""
+    """Return how often the example is presented: the number of entries up to `draw`."""
     times = 0
     while times < cumulative.shape[0] and draw >= cumulative[times]:
         times += 1

@@ -1,4 +1,4 @@
-"""The pieces of an OAP ensemble that travel: groups of members, and sums over them."""
+"""The parts of an OAP ensemble that tasks exchange: groups of members, and sums over members."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from spark_rank.rank_rule import nearest_rank
 
 @dataclass(frozen=True)
 class Design:
-    """What all tasks that train members of one ensemble must agree on."""
+    """The parameters that are the same in all tasks that train members of an ensemble."""
 
     n_ranks: int
     n_members: int
@@ -40,13 +40,13 @@ class Design:
 
 @dataclass(frozen=True)
 class PartialSums:
-    """Sums over some members of an ensemble; those of disjoint groups add up with ``+``.
+    """Sums over some members of an ensemble; ``+`` adds the sums of disjoint groups.
 
     All sums are whole numbers, so any order and grouping of the additions gives the same bits.
     `coef` counts steps of `coef_steps`, powers of two that depend on the examples and not on the
     members. The rows of `coef` and `thresholds` are the sums before each of the B rounds that
-    begin a block (`blocks`), but the sequence's first, and after the last round. O(T k + B d)
-    in size, however many members.
+    begin a block (`blocks`), not counting round 0, and after the last round. The size is
+    O(T k + B d) for any number of members.
     """
 
     n_members: int  # in these sums
@@ -56,22 +56,22 @@ class PartialSums:
     coef_steps: FloatArray  # (B+1)×d
     thresholds: IntArray  # (B+1)×(k−1)
     moves: Moves  # T×(k−1): what each round adds to the thresholds
-    ranks: IntArray  # T: predicted ranks; this and what follows: before each round
+    ranks: IntArray  # T: predicted ranks; these and the following sums are before each round
     votes: IntArray  # T: rounds ranked correctly so far
     voted_ranks: IntArray  # T: votes × predicted ranks
-    # the members' design, and a digest of the T ranks; None if whoever adds the sums knows both
+    # the members' design, and a digest of the T ranks; None if the caller knows both
     origin: tuple[Design, bytes] | None = None
 
     def __add__(self, other: PartialSums) -> PartialSums:
         """Return the sums over both groups of members."""
         fixed = ("first_round", "n_rounds", "coef_steps")
-        unlike = any(
+        differs = any(
             not np.array_equal(getattr(self, name), getattr(other, name)) for name in fixed
         )
-        if unlike or self.origin != other.origin:
+        if differs or self.origin != other.origin:
             raise InvalidDataError(
-                "these sums are of different sequences or ensembles: add those of one ensemble's "
-                "members on one problem only"
+                "these sums belong to different sequences or ensembles: only add sums of one "
+                "ensemble's members on one problem"
             )
         names = [field.name for field in fields(self) if field.name not in (*fixed, "origin")]
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
@@ -86,9 +86,9 @@ class PartialSums:
     ) -> tuple[IntArray, RuleSum | None]:
         """Return the rank that the ensemble of these members predicted at each round of `X`.
 
-        Of a sequence in parts, `before` is what the part before returned beside the ranks. It is
-        not looked at where a block begins, nor by votes. Before any member ranked anything
-        correctly ``voted`` is ``bagging``.
+        For a sequence in parts, `before` is the second result of the previous part. It is not
+        needed where a block begins, nor for votes. Until some member ranks an example correctly,
+        ``voted`` is ``bagging``.
         """
         if combine == "bpm":
             return self._replay(check_examples(X, self.coef.shape[1]), before)
@@ -104,7 +104,7 @@ class PartialSums:
         return [RuleSum(coef, thresholds) for coef, thresholds in rules]
 
     def _replay(self, X: FloatArray, before: RuleSum | None) -> tuple[IntArray, RuleSum]:
-        """Return what the mean rule predicted round by round, and the sum of the rules after."""
+        """Return the ranks that the mean rule predicted, and the sum of the rules afterwards."""
         rules, first = self._rule_sums(), self.first_round
         rule = self._first_rule(rules, before)
         blocks = pieces(first, first + self.n_rounds, self.n_rounds)
@@ -117,23 +117,23 @@ class PartialSums:
         return ranks, replayed
 
     def _first_rule(self, rules: list[RuleSum], before: RuleSum | None) -> RuleSum:
-        """Return the sum of the rules before the first round, taken from `rules` if it is there."""
+        """Return the sum of the rules before the first round; take it from `rules` if possible."""
         if self.first_round == 0:
             return RuleSum(np.zeros_like(rules[-1].coef), np.zeros_like(rules[-1].thresholds))
         if begins_block(self.first_round):
             return rules.pop(0)
         if before is None:
             raise InvalidDataError(
-                f"the sums start after round {self.first_round}, amid a block, and nothing is "
-                "known of the rounds before: combine the parts of a sequence in their order"
+                f"the sums start after round {self.first_round}, within a block, but the rounds "
+                "before are missing: combine the parts of a sequence in their order"
             )
         return RuleSum(before.coef.copy(), before.thresholds.copy())
 
     def _check_replay(self, replayed: RuleSum, members: RuleSum) -> None:
-        """Raise `InvalidDataError` unless the replay of a block came to where the members are.
+        """Raise `InvalidDataError` unless the replay of a block ends at the sum of the members.
 
-        Both were rounded since the block began, in 2^16 rounds by some 2^-53 of a bound that is
-        at most 2^61 steps: less than 2^30 steps in all. Steps never become smaller.
+        Since the block began, both were rounded in up to 2^16 rounds by some 2^-53 of a bound of at
+        most 2^61 steps: less than 2^30 steps in all. Steps never become smaller.
         """
         near = np.abs(replayed.coef - members.coef) <= 2.0**31 * self.coef_steps[-1]
         if not (near.all() and np.array_equal(replayed.thresholds, members.thresholds)):
@@ -157,21 +157,21 @@ class MemberGroup:
     n_rounds: int
     coef: FloatArray  # n×d
     thresholds: FloatArray  # n×(k−1)
-    correct: IntArray  # n: presented rounds ranked right
+    correct: IntArray  # n: presented rounds ranked correctly
     presented: IntArray  # n: rounds in which the example was presented
     updates: IntArray  # n
-    energy: FloatArray  # 1 number, and d: what bounds every member, see `member_rounds`
-    column_sums: FloatArray
-    rounds: RoundSums  # of the rounds learned by the last call of `learn`
-    starts: tuple[RuleSteps, ...]  # before those of them that begin a block, but round 0
-    seen: bytes  # digest of their ranks
+    energy: FloatArray  # 1 number that bounds every member, see `member_rounds`
+    column_sums: FloatArray  # d: the same per feature
+    rounds: RoundSums  # of the rounds of the last call of `learn`
+    starts: tuple[RuleSteps, ...]  # before those of these rounds that begin a block, not round 0
+    seen: bytes  # digest of the ranks of these rounds
 
     @classmethod
     def start(cls, design: Design, first: int, last: int, n_features: int) -> Self:
         """Return members first..last−1 before their first round."""
         if not 0 <= first < last <= design.n_members:
             raise InvalidDataError(
-                f"members {first} to {last} (exclusive): give a non-empty part of "
+                f"members {first} to {last} (exclusive): give a non-empty range within "
                 f"0 to {design.n_members}"
             )
         n = last - first
@@ -193,7 +193,7 @@ class MemberGroup:
 
     @classmethod
     def join(cls, groups: Sequence[Self]) -> Self:
-        """Return one group of all members, in the order of `groups`, with no rounds to sum."""
+        """Return one group of all members, in the order of `groups`, without sums of rounds."""
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(group, name) for group in groups]) for name in _MEMBERS
         }
@@ -202,13 +202,13 @@ class MemberGroup:
 
     @property
     def last(self) -> int:
-        """The number after the last member's."""
+        """Return the number of the last member plus 1."""
         return self.first + len(self.coef)
 
     def learn(self, X: FloatArray, ranks: IntArray) -> Self:
-        """Return these members after one more pass over examples as `check_examples` gives them.
+        """Return these members after a pass over examples that `check_examples` has checked.
 
-        A long sequence can be given in parts. O(T n (d + k)) time, O(n d + T k) memory.
+        A long sequence can be passed in parts. O(T n (d + k)) time, O(n d + T k) memory.
         """
         rounds, starts = _room_for_sums(len(X), self.thresholds.shape[1]), []
         first, group = self.n_rounds, self
@@ -220,7 +220,7 @@ class MemberGroup:
         return replace(group, rounds=rounds, starts=tuple(starts), seen=seen)
 
     def sums(self) -> PartialSums:
-        """Return the sums over these members: their rules now, and the rounds last learned."""
+        """Return the sums over these members: of their rules, and of the last call's rounds."""
         rows = zip(*self.starts, self._rule_steps(), strict=True)
         n_rounds = len(self.rounds.moves)
         return PartialSums(
@@ -233,7 +233,7 @@ class MemberGroup:
         )
 
     def _learn_part(self, X: FloatArray, ranks: IntArray, rounds: RoundSums, part: slice) -> Self:
-        """Return these members after those rows of `X`, and write what the rounds leave."""
+        """Return these members after a part of the rows of `X`; write the sums to `rounds`."""
         task = self._task()
         failed = oap_pass(X[part], ranks[part], task, rounds.part(part))
         _check_part(failed, X, part)
@@ -273,13 +273,13 @@ _MOVED = (*_MEMBERS, "energy", "column_sums")
 
 
 def digest(ranks: IntArray, n_ranks: int) -> bytes:
-    """Return what tells the ranks of a sequence from those of another one."""
-    # in few bytes: a digest of all eight would take longer than a member
+    """Return a digest of a sequence's ranks."""
+    # in the smallest type: a digest of eight bytes per rank would take longer than a member
     return blake2b(ranks.astype(np.min_scalar_type(n_ranks)).data, digest_size=16).digest()
 
 
 def _check_part(failed: int, X: FloatArray, part: slice) -> None:
-    """Raise what is wrong with the round at which a kernel stopped in a part of `X`, if it did."""
+    """Raise the error of the round at which a kernel stopped in a part of `X`, if it did."""
     check_round(failed if failed == OK else part.start + failed, X)
 
 

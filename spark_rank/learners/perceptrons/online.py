@@ -1,4 +1,4 @@
-"""What the online ordinal learners share: rounds, the running loss, and checked examples."""
+"""The base class of online ordinal learners: rounds, the running loss, and checked examples."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class OnlineLearner(Learner):
-    """A learner that predicts an example's rank, is told the rank, and learns from it.
+    """A learner that predicts an example's rank, then sees the true rank and learns from it.
 
-    Subclasses say how to start (`_start`) and how to go once through a sequence (`_learn`,
-    which changes nothing if it fails). The example of round t is ranked before it is learned.
+    Subclasses define the start (`_start`) and one pass over a sequence (`_learn`, which changes
+    nothing if it fails). The example of round t is ranked before it is learned.
     """
 
     on_rating_scale: ClassVar[bool] = False
     of_ranks: ClassVar[bool] = True
 
     fixed: ClassVar[tuple[str, ...]] = ("n_ranks",)
-    # what is learned beside the attributes that end in _
+    # learned attributes whose names do not end in _
     learned_privately: ClassVar[tuple[str, ...]] = ()
     n_ranks: int
     epochs: int
@@ -33,9 +33,9 @@ class OnlineLearner(Learner):
     total_loss_: int
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Forget everything, then go `epochs` times through the rows of `X` in their order.
+        """Start again, and pass `epochs` times over the rows of `X` in their order.
 
-        `y` are ranks 1..n_ranks. A call that fails leaves the learner as it was, as does one of
+        `y` are ranks 1..n_ranks. A call that fails leaves the learner unchanged, also for
         `partial_fit`.
         """
         self.check_parameters()
@@ -49,18 +49,18 @@ class OnlineLearner(Learner):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Go once through the rows of `X`, from where learning stopped (or from the start).
+        """Pass once over the rows of `X`, continuing from earlier calls, if any.
 
         However a sequence is cut into parts, the learned rule has the same bits.
         """
         self.check_parameters()
-        begun = hasattr(self, "n_rounds_")
-        if begun:
+        has_started = hasattr(self, "n_rounds_")
+        if has_started:
             self._check_unchanged()
-        features = check_examples(X, self._n_features() if begun else None)
+        features = check_examples(X, self._n_features() if has_started else None)
         ranks = read_only(check_ranks(y, len(features), self.n_ranks))
         with self._unchanged_by_failure():
-            if not begun:
+            if not has_started:
                 self._reset()
                 self._start(features.shape[1])
             self._one_pass(features, ranks)
@@ -68,7 +68,7 @@ class OnlineLearner(Learner):
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """Rebuild a learner from `to_params`; it scores and learns on with the same bits."""
+        """Rebuild a learner from `to_params`; it scores and learns further with the same bits."""
         learner = super().from_params(params)
         learner._begun_with = learner._fixed_values()
         return learner
@@ -85,7 +85,7 @@ class OnlineLearner(Learner):
         return int(self._learned("coef_").shape[-1])
 
     def _reset(self) -> None:
-        """Forget everything that was learned; attributes of other tools are theirs."""
+        """Remove everything that was learned, but no attributes that other tools have set."""
         for name in [*vars(self)]:
             if name.endswith("_") or name in self.learned_privately:
                 delattr(self, name)
@@ -98,8 +98,8 @@ class OnlineLearner(Learner):
     def _count(self, losses: IntArray) -> None:
         """Append the running average (1/T) Σ |ŷ − y| after each new round to the curve.
 
-        A learner read back by `from_params` knows its totals but not its curve: the curve then
-        starts with the next round.
+        A learner from `from_params` has its totals but not its curve: the curve then starts with
+        the next round.
         """
         totals = self.total_loss_ + np.cumsum(losses)
         averages = totals / (self.n_rounds_ + np.arange(1, len(losses) + 1))
@@ -108,23 +108,23 @@ class OnlineLearner(Learner):
 
 
 def check_examples(X: ArrayLike, n_features: int | None = None) -> FloatArray:
-    """Return `X` as the compiled kernels want it: float64, row by row, read-only.
+    """Return `X` as the compiled kernels need it: float64, row by row, read-only.
 
-    NaN and infinity are left to the kernels, which meet them on their way (`check_round`).
+    NaN and infinity are not checked here: the kernels notice them while they learn (`check_round`).
     """
     features = check_features(X, n_features, finite=False)
     return read_only(np.require(features, np.float64, ["C_CONTIGUOUS", "ALIGNED"]))
 
 
 def read_only(values: Array) -> Array:
-    """Return a read-only view; with all inputs so, a kernel is compiled for one type only."""
+    """Return a read-only view; if all inputs are read-only, a kernel is compiled only once."""
     view = values.view()
     view.flags.writeable = False
     return view
 
 
 def check_round(failed: int, X: FloatArray, remedy: str = "scale the features down") -> None:
-    """Raise what is wrong with the round at which a kernel stopped, if it did."""
+    """Raise the error of the round at which a kernel stopped; do nothing if it did not stop."""
     if failed == OK:
         return
     if not np.isfinite(X[failed]).all():
@@ -141,7 +141,7 @@ def check_rule(coef: FloatArray, remedy: str = "scale the features down") -> Non
 
 
 def linear_scores(X: FloatArray, coef: FloatArray) -> FloatArray:
-    """Return coef·x for every row of `X`, with the bits that the online rounds saw."""
+    """Return coef·x for every row of `X`, with the same bits as in the online rounds."""
     scores = np.empty(len(X))
     check_round(row_scores(X, read_only(coef), scores), X)
     return scores

@@ -1,14 +1,14 @@
-"""Compiled replay of an OAP ensemble's mean rule, from what its members' thresholds did.
+"""Compiled replay of an OAP ensemble's mean rule, from the moves of its members' thresholds.
 
-A presentation moves a member by ``w += (Σ_r τ_r) x`` and ``b_r −= τ_r`` (PRank, fig. 1). So the
-sum of all weights moves at round t by a_t x_t, where −a_t is what the sums of the thresholds
-gained together: whoever has the examples and the moves of the thresholds has the scores, in the
-time of a single member, and scores need not be summed over members, nor sent.
+A presentation moves a member by ``w += (Σ_r τ_r) x`` and ``b_r −= τ_r`` (PRank, fig. 1). So the sum
+of all weights moves at round t by a_t x_t, where −a_t is the total move of the sums of the
+thresholds. The examples and the moves of the thresholds thus determine the scores, in the time of a
+single member, and no scores need to be summed over members or sent.
 
 Sums of thresholds are whole numbers. The sum of weights is taken at the beginning of every block
-from sums that have no order (`members`), and rounded from there to the block's end as a
-member's own weights are: 2^16 roundings of 2^-53 make less than 2^-37 of the weights' bound, and
-nothing at all with half-integer features.
+from sums that do not depend on an order (`members`). From there to the block's end it is rounded
+like a member's own weights: 2^16 roundings of 2^-53 are less than 2^-37 of the weights' bound, and
+0 with half-integer features.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class RuleSum(NamedTuple):
 def replay_pass(X: FloatArray, moves: Moves, rule: RuleSum, ranks: IntArray) -> int:
     """Write the rank predicted at each of T rounds within a block, in O(d + k) a round.
 
-    `rule` moves along: sums are compared, never means. Returns the first round whose score is not
-    finite, or ``OK``.
+    `rule` is updated in place and contains sums, not means. Returns the first round whose score is
+    not finite, or ``OK``.
     """
     for t in range(X.shape[0]):
         score = dot(rule.coef, X[t])

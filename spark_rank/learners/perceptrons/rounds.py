@@ -22,7 +22,7 @@ from spark_rank.rank_rule import predicted_rank
 IntArray = NDArray[np.int64]
 OK = -1
 
-# for what is done at every round: a compiled call with arrays costs more than these functions do
+# for functions that run at every round: a compiled call with arrays costs more than these functions
 inlined = njit(nogil=True, inline="always")
 
 
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """What PRank did at each round: |ŷ − y|, Σ τ_r, and the thresholds after it."""
+    """The results of PRank's rounds: |ŷ − y|, Σ τ_r, and the thresholds after each round."""
 
     losses: IntArray
     amounts: IntArray
@@ -62,9 +62,9 @@ def add_multiple(factor: float, x: FloatArray, coef: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def prank_pass(X: FloatArray, ranks: IntArray, rule: Rule, done: Rounds) -> int:
-    """Run PRank over the rows of `X`, in O(d + k) a round; `rule` moves along.
+    """Run PRank over the rows of `X`, in O(d + k) a round; `rule` is updated in place.
 
-    Writes what was done at each round, the thresholds only if there is room for them.
+    Writes the results of each round to `done`, the thresholds only if there is room for them.
     """
     for t in range(X.shape[0]):
         score = dot(rule.coef, X[t])
@@ -106,7 +106,7 @@ def add_rows(weights: IntArray, X: FloatArray, total: FloatArray) -> None:
 def widrow_hoff_pass(
     X: FloatArray, ranks: IntArray, eta: float, rule: Rule, losses: IntArray
 ) -> int:
-    """Run Widrow–Hoff over the rows of `X`, in O(d + k) a round; ``rule.coef`` moves along."""
+    """Run Widrow–Hoff over the rows of `X`, in O(d + k) a round; updates ``rule.coef`` in place."""
     for t in range(X.shape[0]):
         score = dot(rule.coef, X[t])
         if not np.isfinite(score):
@@ -122,7 +122,7 @@ def perceptron_pass(
 ) -> int:
     """Run the multiclass perceptron over the rows of `X`, in O(k d) a round.
 
-    `prototypes` (k×d) move along; `scores` is room for k numbers.
+    `prototypes` (k×d) are updated in place; `scores` has room for k numbers.
     """
     for t in range(X.shape[0]):
         best = 0
@@ -141,7 +141,7 @@ def perceptron_pass(
 
 @njit(cache=True, nogil=True)
 def move_prototypes(x: FloatArray, truth: int, scores: FloatArray, prototypes: FloatArray) -> None:
-    """Share −x evenly among the prototypes that beat or tie the true one, which gains x."""
+    """Add x to the true prototype; share −x evenly among those that score at least as high."""
     n_errors = 0
     for r in range(scores.shape[0]):
         if r != truth and scores[r] >= scores[truth]:
@@ -155,7 +155,7 @@ def move_prototypes(x: FloatArray, truth: int, scores: FloatArray, prototypes: F
 
 @njit(cache=True, nogil=True)
 def row_scores(X: FloatArray, coef: FloatArray, scores: FloatArray) -> int:
-    """Write coef·x for every row of `X`, rounded as the online rounds round it."""
+    """Write coef·x for every row of `X`, with the rounding of the online rounds."""
     for t in range(X.shape[0]):
         scores[t] = dot(coef, X[t])
         if not np.isfinite(scores[t]):
@@ -167,7 +167,7 @@ def row_scores(X: FloatArray, coef: FloatArray, scores: FloatArray) -> int:
 def rank_sums(X: FloatArray, rules: Rule, weights: IntArray, sums: IntArray) -> int:
     """Write Σ_j weights_j h_j(x) over N `rules`, row by row in `rules`, for every row of `X`.
 
-    O(m N (d + k)); nothing but the m sums is held.
+    O(m N (d + k)) time; only the m sums are stored.
     """
     for t in range(X.shape[0]):
         sums[t] = 0
@@ -226,8 +226,8 @@ def voted_rank_sums(
 ) -> int:
     """Write Σ_n weights_n h_n(x) over linear rules for each row of `X`, in O(S (d + k)) a row.
 
-    Rule n is w after n moves, added up as the online rounds did: a score has the bits that it had
-    in the run, where the sum of products with the supports would round otherwise.
+    Rule n is w after n moves, summed in the same order as in the online rounds, so that scores have
+    the same bits. A sum of products with the supports would round differently.
     """
     coef = np.zeros(X.shape[1])
     sums[:] = 0

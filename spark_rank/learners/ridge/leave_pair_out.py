@@ -2,7 +2,7 @@
 
 With the hat matrix A and residuals e = y − Ay, leaving out the pair B = {i, j} gives the
 residuals ``(I − A_BB)⁻¹ e_B`` (the ridge held fixed). It equals refitting m(m − 1)/2 times;
-Proposition 2 of the paper, which replaces the mean of the refitted scores, only comes near.
+Proposition 2 of the paper, which replaces the mean of the refitted scores, is an approximation.
 
 References
 ----------
@@ -25,8 +25,8 @@ from spark_rank.learners.errors import NumericFailureError
 
 _NOTHING: FloatArray = np.empty((0, 0), order="F")
 _SINGLE_FROM = 64  # examples; below, single precision saves no time
-_SINGLE_SHARE = 1e-5  # of the result may be lost to single precision, by the estimate
-_NEARLY_SINGULAR = 1e-2  # 1 − ρ² in single precision: below, the slope in ρ says too little
+_SINGLE_SHARE = 1e-5  # estimated share of the result that single precision may change
+_NEARLY_SINGULAR = 1e-2  # 1 − ρ² in single precision: below, the slope in ρ is no good estimate
 
 
 def residual_maker_from_gram(gram: FloatArray, ridge: float) -> FloatArray:
@@ -67,8 +67,8 @@ def centring(m: int) -> FloatArray:
 def error(residual_maker: FloatArray, residuals: FloatArray) -> float:
     """Return the mean over ordered pairs of (e_j − e_i)², both left out: O(m²), no m² temporary.
 
-    Of the symmetric I − A only the lower triangle is read. With three examples and a positive
-    ridge no pair's 2×2 system is singular but by rounding, which is an error.
+    Only the lower triangle of the symmetric I − A is read. With three examples and a positive ridge
+    only rounding can make a pair's 2×2 system singular, which raises an error.
     """
     E = np.asfortranarray(residual_maker)
     return _mean_over_pairs(
@@ -79,12 +79,12 @@ def error(residual_maker: FloatArray, residuals: FloatArray) -> float:
 def errors_from_basis(
     basis: FloatArray, shares: FloatArray, rest: FloatArray, residuals: FloatArray
 ) -> FloatArray:
-    """Return the same for every ``I − A = basis diag(share) basisᵀ + rest``, of m×n and m×m.
+    """Return that mean for every ``I − A = basis diag(share) basisᵀ + rest``, m×n and m×m.
 
-    A column of `shares` and a row of `residuals` a problem; `rest` is positive semi-definite, or
-    0×0 for none. O(m² n) a problem, by one symmetric product: in single precision where an
-    estimate says that this moves the result by less than a share of 1e-5 (in practice by 1e-8),
-    else in double.
+    Each problem has a column of `shares` and a row of `residuals`; `rest` is positive
+    semi-definite, or 0×0 for none. O(m² n) per problem, by one symmetric product: in single
+    precision if an estimate says that this changes the result by less than a share of 1e-5 (in
+    practice by 1e-8), else in double.
 
     The rows of ``basis diag(√share)`` over the roots of the diagonal of I − A have norms of at
     most 1. Their products are the correlations ρ of I − A (up to `rest`): numbers that cannot

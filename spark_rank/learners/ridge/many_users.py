@@ -1,7 +1,7 @@
-"""Linear MPRank for many users in one compiled call: for each, what `MPRank` computes.
+"""Linear MPRank for many users in one compiled call, with the results of `MPRank` for each user.
 
-Large systems are factorised in single precision, which takes half the time, and the solution is
-refined with residuals in double precision until it has the digits of a double one.
+Large systems are factorised in single precision, which takes half the time. The solution is then
+refined with residuals in double precision until it is as precise as one in double precision.
 
 References
 ----------
@@ -25,12 +25,12 @@ BoolArray = NDArray[np.bool_]
 
 AnyArray = NDArray[np.floating[Any]]  # of either precision
 
-_SMALL = 64  # LAPACK's way into a Cholesky costs more than a plain one of this size
-_LARGE = 50  # from here on refining costs less than half the precision saves
+_SMALL = 64  # up to this size, calling LAPACK's Cholesky costs more than a plain one
+_LARGE = 50  # from this size, refining costs less than single precision saves
 # of the refined solution's residual; further steps than these gain nothing
 _ENOUGH, _MOST_STEPS = 1e-16, 8
 _BLOCK = 16
-_FAINT = 1e-12  # share of a trace; a smaller ridge is lost in rounding, and MPRank takes more care
+_FAINT = 1e-12  # share of a trace; a smaller ridge is lost in rounding, and left to MPRank
 
 
 @njit(cache=True, nogil=True)
@@ -47,12 +47,12 @@ def fit_users(
     intercepts: FloatArray,
     scores: FloatArray,
 ) -> None:
-    """Fit every user who is to be `learned`, and score all of the user's rows.
+    """Fit every user who is marked in `learned`, and score all of the user's examples.
 
-    User u owns the places from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` to learn
-    from; features are the `matrix`'s row of every place, where the column ``excluded[u]`` counts
-    as 0 unless it is negative. Who cannot be learned after all is no longer marked as `learned`.
-    O(m d min(m, d)) for a user with m of these rows.
+    User u has the examples from ``ends[u]`` to ``ends[u + 1]``, the first ``n_train[u]`` for
+    training. The features of example i are row ``rows[i]`` of `matrix`, where the column
+    ``excluded[u]`` counts as 0 unless it is negative. The mark is removed from users who cannot be
+    learned. O(m d min(m, d)) for a user with m training examples.
     """
     longest = 0
     for user in range(len(learned)):
@@ -83,7 +83,7 @@ def _gather(matrix: AnyArray, rows: IntArray, excluded: int, X: AnyArray) -> Non
 
 @njit(cache=True, nogil=True)
 def _score(X: AnyArray, coef: FloatArray, intercept: float, scores: FloatArray) -> None:
-    """Write w·x + b for every row, each widened just before it is multiplied."""
+    """Write w·x + b for every row, which is converted to double just before the product."""
     wide = np.empty(len(coef))
     for place in range(len(scores)):
         for column in range(len(coef)):
@@ -95,7 +95,7 @@ def _score(X: AnyArray, coef: FloatArray, intercept: float, scores: FloatArray) 
 def _fit(
     X: AnyArray, y: FloatArray, ridge: float, coef: FloatArray, intercepts: FloatArray, user: int
 ) -> bool:
-    """Write weights and intercept of one user: eq. 11, or its dual where that is smaller."""
+    """Write weights and intercept of one user: eq. 11, or its dual if that is smaller."""
     m, d = X.shape
     means, centred = _centred(X)
     mean = y.mean()
@@ -112,7 +112,7 @@ def _fit(
 
 @njit(cache=True, nogil=True)
 def _centred(X: AnyArray) -> tuple[FloatArray, FloatArray]:
-    """Return the means of the columns, and X without them; expressions of arrays would copy."""
+    """Return the means of the columns, and X minus these; array expressions would make copies."""
     m, d = X.shape
     means, centred = np.zeros(d), np.empty((m, d))
     for i in range(m):
@@ -128,7 +128,7 @@ def _centred(X: AnyArray) -> tuple[FloatArray, FloatArray]:
 
 @njit(cache=True, nogil=True)
 def _system(A: AnyArray, ridge: float | np.float32) -> AnyArray:
-    """Return A Aᵀ + ridge·I; of a large one the lower triangle, and what is near it above."""
+    """Return A Aᵀ + ridge·I; if it is large, only the lower triangle and blocks on the diagonal."""
     system = np.empty((len(A), len(A)), A.dtype)
     for start in range(0, len(A), _SMALL):
         stop = min(start + _SMALL, len(A))
@@ -140,10 +140,10 @@ def _system(A: AnyArray, ridge: float | np.float32) -> AnyArray:
 
 @njit(cache=True, nogil=True)
 def _solve_refined(X: FloatArray, primal: bool, right: FloatArray, ridge: float) -> bool:
-    """Replace `right` by (X Xᵀ + ridge·I)⁻¹ right, or with XᵀX in the place of X Xᵀ.
+    """Replace `right` by (X Xᵀ + ridge·I)⁻¹ right, or with XᵀX instead of X Xᵀ.
 
-    False, and nothing done, where single precision won't do. Each step solves for the residual;
-    residuals fall by a factor that hardly changes, so the next one is known before it is computed.
+    Returns False, and changes nothing, if single precision is not enough. Each step solves for the
+    residual. Residuals fall by an almost constant factor, so the next one can be predicted.
     """
     system = _system(_turned(X) if primal else X.astype(np.float32), np.float32(ridge))
     if not _FAINT * np.trace(system) <= ridge < np.inf:
@@ -173,7 +173,7 @@ def _solve_refined(X: FloatArray, primal: bool, right: FloatArray, ridge: float)
 
 @njit(cache=True, nogil=True)
 def _turned(X: FloatArray) -> AnyArray:
-    """Return Xᵀ in single precision, turned block by block, which stay in the cache."""
+    """Return Xᵀ in single precision, transposed in blocks that stay in the cache."""
     m, d = X.shape
     turned = np.empty((d, m), np.float32)
     for start in range(0, m, _BLOCK):
@@ -204,7 +204,7 @@ def _step(upper: AnyArray, lower: AnyArray, rest: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _solve(system: AnyArray, right: FloatArray, ridge: float) -> bool:
-    """Replace `right` by the solution of the system; False where rounding leaves it no digits."""
+    """Replace `right` by the solution of the system; return False if it is lost in rounding."""
     if not _FAINT * np.trace(system) <= ridge < np.inf:
         return False
     upper = _small_root(system) if len(system) <= _SMALL else _large_root(system)
@@ -222,9 +222,9 @@ def _solve(system: AnyArray, right: FloatArray, ridge: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _small_root(system: AnyArray) -> AnyArray:
-    """Return the upper U with UᵀU the system, which is overwritten; empty where there is none.
+    """Return the upper U with UᵀU the system, which is overwritten; empty if there is none.
 
-    Row by row, each taken off from all that follow: all loops run along rows.
+    Each row is subtracted from all that follow, so all loops run along rows.
     """
     n = len(system)
     for k in range(n):
@@ -244,7 +244,7 @@ def _small_root(system: AnyArray) -> AnyArray:
 
 @njit(cache=True, nogil=True)
 def _large_root(system: AnyArray) -> AnyArray:
-    """Return the same by LAPACK, which reads the lower triangle."""
+    """Do what `_small_root` does, by LAPACK, which reads the lower triangle."""
     try:
         root = np.linalg.cholesky(system)
     except Exception:  # noqa: BLE001 - the compiler knows no narrower one
@@ -262,7 +262,7 @@ def shift_users(
     intercepts: FloatArray,
     scores: FloatArray,
 ) -> None:
-    """Score all rows of every user who is to be `learned` by the offset and a mean of the rest."""
+    """Score all examples of users marked in `learned`: the offset plus the mean of y − offset."""
     for user in range(len(learned)):
         if learned[user]:
             total = 0.0
@@ -276,7 +276,7 @@ def shift_users(
 
 @njit(cache=True, nogil=True)
 def can_learn(ratings: FloatArray, ends: IntArray, n_train: IntArray, least: int) -> BoolArray:
-    """Tell of every user whether there are `least` ratings to learn from, not all of them equal."""
+    """Tell for every user whether there are `least` training ratings, not all of them equal."""
     able = np.zeros(len(n_train), np.bool_)
     for user in range(len(n_train)):
         own = ratings[ends[user] : ends[user] + n_train[user]]

@@ -69,8 +69,8 @@ def _one_round(
 class Stream:
     """Examples that arrive one by one; the i-th costs i kernel values and O(i).
 
-    What centring needs (row sums of the kernel matrix and its total) is kept up to date, so that
-    no m×m matrix is held: ``K̃_ij = K_ij − (R_i + R_j)/m + S/m²``.
+    The sums for centring (row sums of the kernel matrix and its total) are updated, so no m×m
+    matrix is stored: ``K̃_ij = K_ij − (R_i + R_j)/m + S/m²``.
     """
 
     def __init__(self, kernel: Kernel, origin: FloatArray | None, width: int) -> None:
@@ -87,20 +87,20 @@ class Stream:
 
     @property
     def width(self) -> int:
-        """The number of features of an example."""
+        """Return the number of features of an example."""
         return self._rows.shape[1]
 
     def branch(self) -> Stream:
-        """Return a stream that goes on from here; this one stays as it is, for want of success.
+        """Return a stream that continues this one; this one stays unchanged, in case of an error.
 
-        Rows are shared: what one writes behind its end the other does not read.
+        Rows are shared: neither stream reads rows that the other writes behind its end.
         """
         branch = copy(self)
         branch._vectors = self._vectors.copy()
         return branch
 
     def learn(self, row: FloatArray, target: float, ridge: float) -> None:
-        """Take one example in and do its coordinate step."""
+        """Add one example and do its coordinate step."""
         self._make_room()
         m = self._size + 1
         self._rows[m - 1] = row
@@ -128,7 +128,7 @@ class Stream:
         return self._rows[: self._size].copy()
 
     def targets(self) -> FloatArray:
-        """Return their targets."""
+        """Return the targets of the examples so far."""
         return self._vectors[2, : self._size].copy()
 
     def dual(self) -> FloatArray:
@@ -142,7 +142,7 @@ class Stream:
         return float(targets.mean() - self.dual() @ sums / self._size)
 
     def objective(self, ridge: float) -> float:
-        """Return F of the present coefficients: O(m)."""
+        """Return F of the current coefficients: O(m)."""
         alpha, sums, targets, scores = (vector[: self._size] for vector in self._vectors)
         # scores under the coefficients that sum to 0, then centred
         fitted = scores - alpha.mean() * sums

@@ -1,4 +1,4 @@
-"""How MPRank's problem is solved: a ridge regression with a free intercept, by the cheaper way."""
+"""Solves MPRank's problem, a ridge regression with a free intercept, by the cheaper solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_rank.learners.ridge.systems import (
     solve_weighted,
 )
 
-_SAFE_RIDGE = 1e-13  # share of m times the trace: rounding moves no score by a hundredth
+_SAFE_RIDGE = 1e-13  # share of m times the trace; above it rounding moves scores by less than 1 %
 
 
 class PairRidge(KernelMachine):
@@ -51,7 +51,7 @@ class PairRidge(KernelMachine):
             self._fit_dual(features, targets)
 
     def _fit_weighted(self, X: FloatArray, y: FloatArray, weights: FloatArray) -> None:
-        """Fit examples that count as often as their weights say."""
+        """Fit weighted examples: an example of weight 2 counts as two."""
         self._residuals = None
         ridge = self._ridge(float(weights.sum()))
         if self._fitted_constant:
@@ -98,7 +98,7 @@ class PairRidge(KernelMachine):
     def _path_matrix(
         self, X: FloatArray, ridge: float
     ) -> tuple[FloatArray, bool, FloatArray | None]:
-        """Return what a path decomposes: features or kernel values, which, and their origin."""
+        """Return the matrix that a path decomposes, whether it has features, and its origin."""
         if self._is_primal(*X.shape):
             return X, True, None
         matrix = self._gram(X)
@@ -112,14 +112,14 @@ class PairRidge(KernelMachine):
         return d > 0 and (self.solver == "primal" or d < m)
 
     def _ridge(self, m: float) -> float:
-        """1/C′: the paper's C′ = 2C/m, or the same noise variance for every m; and growth."""
+        """Return 1/C′: with the paper's C′ = 2C/m, or the same for every m; plus growth."""
         ridge = ridge_of(self.C, self.ridge, self.growth, m)
         if not 0.0 < ridge < math.inf:
             raise NumericFailureError(f"C={self.C} makes a ridge of {ridge}: take one nearer 1")
         return ridge
 
     def _gram(self, X: FloatArray) -> FloatArray:
-        """Return the m×m kernel matrix; of points near the origin, for their digits."""
+        """Return the m×m kernel matrix, of shifted points so that values keep their digits."""
         if self.kernel == "precomputed":
             gram = X.copy()
             centre_gram(gram)
@@ -128,7 +128,7 @@ class PairRidge(KernelMachine):
         return self._kernel()(points, points)
 
     def _greatest(self, X: FloatArray) -> float:
-        """Return the greatest kernel value; none is greater than those on the diagonal."""
+        """Return the greatest kernel value, which is on the diagonal."""
         if self.kernel == "precomputed":
             return float(np.abs(X).max())
         return self._kernel().greatest(self._near_origin(X)[0])
@@ -198,14 +198,14 @@ class PairRidge(KernelMachine):
         alpha, costs = online.solve(
             gram, y - y.mean(), self._ridge(len(y)), self.tol, self.max_rounds, self.eta
         )
-        alpha -= alpha.mean()  # what is left of Σα before convergence moves the constant only
+        alpha -= alpha.mean()  # before convergence Σα is not 0, which only moves the constant
         check_digits(alpha, self._greatest(X), y - y.mean())
         self._accept_dual(X, alpha, y.mean() - row_means @ alpha, self._near_origin(X)[1])
         self.n_rounds_, self.cost_path_ = len(costs), costs
         self.objective_ = float(costs[-1])
 
     def _accept_constant(self, X: FloatArray, target: float) -> None:
-        """Take over ``w = 0``: of equal targets nothing is to be learned."""
+        """Take over ``w = 0``: from equal targets there is nothing to learn."""
         m, d = X.shape
         self.dual_coef_ = None if self._is_primal(m, d) else np.zeros(m)
         self.coef_ = np.zeros(d) if self.kernel == "linear" else None
@@ -219,7 +219,7 @@ class PairRidge(KernelMachine):
         self.dual_coef_, self.coef_, self.support_ = alpha, None, None
         self.intercept_ = float(intercept)
         if "linear" in self.kernel:
-            # Σα = 0: centring the rows changes nothing but the digits that survive
+            # because Σα = 0, centring the rows only improves the digits
             linear_part = alpha @ (X - (mean_row(X) if origin is None else origin))
             if origin is not None:
                 self.intercept_ -= float(origin @ linear_part)

@@ -1,4 +1,4 @@
-"""All of a grid of C's from one factorisation: solutions, objectives, leave-pair-out errors."""
+"""Solves a whole grid of C from one factorisation, with objectives and leave-pair-out errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_rank.learners.mprank import MPRank
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_MOST_NOISE = 1e-3  # of what is divided by: the result has no more than three digits then
+_MOST_NOISE = 1e-3  # greatest relative rounding error of a divisor, which leaves three digits
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class MPRankPath:
 
     @property
     def best(self) -> MPRank:
-        """Return the model of least leave-pair-out error; of equals, the first."""
+        """Return the model of least leave-pair-out error; if several are equal, the first."""
         return self.models[int(np.argmin(self.leave_pair_out))]
 
 
 @dataclass(frozen=True)
 class PathSolutions:
-    """What `trace_path` finds, one row or entry per ridge; weights where features were given."""
+    """The results of `trace_path`, one row or entry per ridge; weights only from features."""
 
     dual: FloatArray
     intercepts: FloatArray
@@ -63,9 +63,9 @@ def trace_path(
     targets = y - mean
     projected = basis.T @ targets
     rest = _outside(basis)
-    # where the basis spans all, nothing but rounding is left outside
+    # if the basis spans everything, the part outside is only rounding
     outside = targets - basis @ projected if rest.size else np.zeros(len(y))
-    # of what lies along a basis vector I − A leaves this share, one column a ridge
+    # the share of each basis vector that I − A leaves, one column per ridge
     shares = ridges / (values[:, None] + ridges)
     residuals = (basis @ (projected[:, None] * shares) + outside[:, None]).T
     residuals = residuals - residuals.mean(axis=1, keepdims=True)
@@ -73,7 +73,7 @@ def trace_path(
     errors = leave_pair_out.errors_from_basis(basis, shares, rest, residuals)
     weights, means = None, dual @ row_means
     if directions is not None:
-        # not from the dual, whose terms cancel in them where the ridge is faint
+        # not from the dual, whose terms cancel in the weights if the ridge is very small
         along = (np.sqrt(values) * projected)[:, None] / (values[:, None] + ridges)
         weights = (directions @ along).T
         means = weights @ matrix.mean(axis=0)
@@ -83,10 +83,10 @@ def trace_path(
 def _decompose(
     matrix: FloatArray, *, primal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-    """Return eigenvectors and eigenvalues of the centred kernel matrix, and what centring took.
+    """Return eigenvectors and eigenvalues of the centred kernel matrix, row means, directions.
 
-    Of features, their directions come with them. The vectors are centred, to have nothing of the
-    constant one that rounding mixes in.
+    The row means are those before centring; directions are only returned for features. The
+    eigenvectors are centred, to remove the constant vector that rounding mixes in.
     """
     if not np.isfinite(matrix.sum()):
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")
@@ -107,14 +107,14 @@ def _decompose(
 def _check_ridges(
     ridges: FloatArray, values: FloatArray, basis: FloatArray, greatest: float
 ) -> None:
-    """Raise `NumericFailureError` where rounding of kernel values is what a ridge is added to.
+    """Raise `NumericFailureError` if rounding of kernel values is not small against a ridge.
 
-    Kernel values up to `greatest`, or 0 for features, are off by their last digits, and the
-    eigenvalues by as much times √m.
+    Kernel values up to `greatest` (0 for features) have errors in their last digits, and the
+    eigenvalues have errors √m times as large.
     """
-    own = np.square(basis).sum(axis=0) > 0.5  # the constant vector has no say
+    counted = np.square(basis).sum(axis=0) > 0.5  # without the constant vector
     noise = 4.0 * _EPSILON * greatest * len(basis) ** 0.5
-    smallest = float(values[own].min(initial=np.inf)) + float(ridges.min())
+    smallest = float(values[counted].min(initial=np.inf)) + float(ridges.min())
     if noise > _MOST_NOISE * smallest:
         raise NumericFailureError(
             "the ridge is lost in the rounding of the kernel: lower C, or centre and scale down "
@@ -123,9 +123,9 @@ def _check_ridges(
 
 
 def _outside(basis: FloatArray) -> FloatArray:
-    """Return the projection on what is neither constant nor in the basis, 0×0 if there is none."""
+    """Return the projection on the space outside the constant vector and the basis, or 0×0."""
     m = len(basis)
-    dimension = m - 1 - np.square(basis).sum()  # a whole number but for rounding
+    dimension = m - 1 - np.square(basis).sum()  # a whole number, except for rounding
     if dimension < 0.5:
         return np.empty((0, 0), order="F")
     return np.asfortranarray(leave_pair_out.centring(m) - basis @ basis.T)

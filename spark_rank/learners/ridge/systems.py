@@ -1,4 +1,4 @@
-"""Ridge systems: how the ridge follows from C, one Cholesky, and conjugate gradients for many.
+"""Solvers of ridge systems: Cholesky, conjugate gradients for many examples, and the ridge from C.
 
 References
 ----------
@@ -21,25 +21,25 @@ from spark_rank.learners.errors import NumericFailureError
 Sizes = TypeVar("Sizes", float, FloatArray)
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_FAINT = 1e-9  # share of a trace; the ridge's own digits begin to go there
-# Cholesky is faster below
+_FAINT = 1e-9  # share of a trace below which the digits of the ridge are lost
+# with fewer examples Cholesky is faster
 _MANY = 320
-# of the preconditioner; rows of it that are all but combinations of others are no failure
+# of the preconditioner; the jitter allows rows that are nearly combinations of others
 _LANDMARKS = 32
 _JITTER = 1e-8
-# residual at the end, relative to the right side: the same digits as a Cholesky's
+# residual at the end, relative to the right side: as precise as Cholesky
 _TOLERANCE = 1e-12
-# more take as long as Cholesky on the smallest system, and a fifth on the greatest
+# this many take as long as Cholesky on the smallest system, and a fifth of it on the largest
 _MOST_STEPS = 40
 
 
 def ridge_of(C: float, ridge: str, growth: float, m: Sizes) -> Sizes:
-    """Return the ridge 1/C′ of a problem with m examples, or of many such."""
+    """Return the ridge 1/C′ of a problem with m examples, or of many problems."""
     return (0.5 * m / C if ridge == "per-example" else 1.0 / C) + growth * m
 
 
 def is_faint(ridge: float, trace: float) -> bool:
-    """Tell whether a ridge is so small that a system of this trace has lost most of its digits."""
+    """Tell whether a ridge is so small that a system of this trace loses most of its digits."""
     return ridge < _FAINT * trace < math.inf
 
 
@@ -52,7 +52,7 @@ class Axes(NamedTuple):
 
     @classmethod
     def of(cls, centred: FloatArray) -> Axes:
-        """Decompose centred features, without directions of mere rounding: O(m d min(m, d))."""
+        """Decompose centred features, without directions of pure rounding: O(m d min(m, d))."""
         left, lengths, right = svd(centred, full_matrices=False, check_finite=False)
         kept = lengths > _EPSILON * max(centred.shape) * lengths.max(initial=0.0)
         return cls(left[:, kept], lengths[kept], right[kept].T)
@@ -61,9 +61,9 @@ class Axes(NamedTuple):
 def solve_by_axes(
     centred: FloatArray, targets: FloatArray, ridge: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return w and α of centred features and targets, for a ridge that is lost beside a square.
+    """Return w and α of centred features and targets, for a ridge too small for XᵀX.
 
-    Where no ridge is left, w is the shortest of the best.
+    If the ridge vanishes, w is the shortest of the best solutions.
     """
     axes = Axes.of(centred)
     within = axes.left.T @ targets
@@ -82,8 +82,8 @@ def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArr
     diagonal = matrix.reshape(-1, order="A")[:: len(matrix) + 1]
     diagonal += ridge
     _check_finite(matrix)
-    # the transpose of a symmetric C-ordered matrix is the Fortran-ordered matrix, uncopied; of a
-    # lower triangle LAPACK takes the root in two thirds of the time
+    # the transpose of a symmetric C-ordered matrix is Fortran-ordered without a copy; LAPACK
+    # factorises a lower triangle in two thirds of the time
     _, solution, info = dposv(matrix.T, right, lower=1, overwrite_a=1)
     if info != 0:
         raise NumericFailureError(
@@ -95,18 +95,18 @@ def solve_ridge(matrix: FloatArray, right: FloatArray, ridge: float) -> FloatArr
 def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatArray, float]:
     """Return α and b with ``(gram + ridge·I) α = y − b·1`` and ``Σ α = 0``.
 
-    The same as centring the kernel matrix, without passes over it. Only its upper triangle is
+    This equals centring the kernel matrix, without passes over it. Only its upper triangle is
     read, and it is overwritten. A `y` of mean 0 keeps the most digits. O(m³); from a few hundred
-    examples on O(m²) a step of conjugate gradients, of which a ridge that grows with m needs a
-    dozen.
+    examples on O(m²) per step of conjugate gradients, about a dozen steps if the ridge grows with
+    m.
     """
     if len(y) >= _MANY:
         _check_finite(gram)
-        found = _solve_by_steps(gram, y, ridge)
-        if found is not None:
-            return found
+        solution = _solve_by_steps(gram, y, ridge)
+        if solution is not None:
+            return solution
     if is_faint(ridge, gram.trace()):
-        gram += gram.trace() / len(y) ** 2  # nothing to an α that sums to 0
+        gram += gram.trace() / len(y) ** 2  # a constant changes nothing, because α sums to 0
     right = np.empty((len(y), 2), order="F")
     right[:, 0], right[:, 1] = y, 1.0
     solutions = solve_ridge(gram, right, ridge)
@@ -118,14 +118,14 @@ def solve_centred(gram: FloatArray, y: FloatArray, ridge: float) -> tuple[FloatA
 def solve_weighted(
     gram: FloatArray, y: FloatArray, weights: FloatArray, ridge: float
 ) -> tuple[FloatArray, float]:
-    """Return α and b with ``(gram + ridge·D⁻¹) α = y − b·1`` and ``Σ α = 0``, D of the weights.
+    """Return α and b with ``(gram + ridge·D⁻¹) α = y − b·1`` and ``Σ α = 0``, D the weights.
 
-    An α is 0 where the weight is. Only the upper triangle of `gram` is read, and it is
-    overwritten. O(m³).
+    α_i is 0 if the weight is 0. Only the upper triangle of `gram` is read, and it is overwritten.
+    O(m³).
     """
     roots = np.sqrt(weights)
     if is_faint(ridge, gram.trace()):
-        gram += gram.trace() / len(y) ** 2  # nothing to an α that sums to 0
+        gram += gram.trace() / len(y) ** 2  # a constant changes nothing, because α sums to 0
     gram *= roots
     gram *= roots[:, None]
     right = np.asfortranarray(np.column_stack([roots * y, roots]))
@@ -136,7 +136,7 @@ def solve_weighted(
 
 
 def _check_finite(matrix: FloatArray) -> None:
-    # the diagonal bounds every entry of such a matrix; with infinities Cholesky "succeeds"
+    # the diagonal bounds every entry of a kernel matrix; Cholesky does not fail on infinities
     if not math.isfinite(matrix.trace()):
         raise NumericFailureError("the kernel matrix overflowed: scale the features down")
 
@@ -144,10 +144,10 @@ def _check_finite(matrix: FloatArray) -> None:
 def _solve_by_steps(
     gram: FloatArray, y: FloatArray, ridge: float
 ) -> tuple[FloatArray, float] | None:
-    """Return `solve_centred`'s result by conjugate gradients; None where they take too long.
+    """Return `solve_centred`'s result by conjugate gradients; None if they take too long.
 
-    They run where Σ α = 0, preconditioned by what the first examples span of the kernel's space:
-    the greatest eigenvalues, those of a linear part among them, lie there.
+    They run in the space of Σ α = 0. The preconditioner is the part of the kernel's space that the
+    first examples span, which has the greatest eigenvalues, including those of a linear part.
     """
     preconditioner = _Nystroem.of(gram, ridge)
     residual = y - y.mean()
@@ -175,7 +175,7 @@ def _solve_by_steps(
 
 
 class _Nystroem:
-    """``ridge·I + F Fᵀ``, where F Fᵀ is the centred kernel matrix as some landmarks span it."""
+    """``ridge·I + F Fᵀ``, where F Fᵀ is the centred kernel matrix projected on some landmarks."""
 
     def __init__(self, features: FloatArray, factor: FloatArray, ridge: float) -> None:
         self.features = features
@@ -184,7 +184,7 @@ class _Nystroem:
 
     @classmethod
     def of(cls, gram: FloatArray, ridge: float) -> _Nystroem | None:
-        """Take the first rows as landmarks; None where these are no kernel matrix."""
+        """Take the first rows as landmarks; None if their matrix is not positive definite."""
         columns = gram[:_LANDMARKS].T.copy()
         corner = np.tril(columns[:_LANDMARKS])
         columns[:_LANDMARKS] = corner + np.tril(corner, -1).T
@@ -201,6 +201,6 @@ class _Nystroem:
         return cls(features, factor, ridge) if info == 0 else None
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the inverse of it times `right`, in O(m · landmarks)."""
+        """Return the inverse times `right`, in O(m · landmarks)."""
         within, _ = dpotrs(self.factor, right @ self.features, lower=1)
         return np.asarray((right - self.features @ within) / self.ridge)
