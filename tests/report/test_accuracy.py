@@ -8,7 +8,7 @@ import pytest
 
 from spark_rank.report.accuracy import (
     MAIN_METRICS,
-    evidence,
+    evidence_of,
     groups_section,
     other_metrics_section,
     roc_section,
@@ -104,7 +104,7 @@ def test_roc_curves_are_of_learners_that_say_something() -> None:
     rows = summary(LEARNED)
     roc = [{"learner": name, "user_group": "all", "false_positive_rate": x,
             "true_positive_rate": x} for name in LEARNED for x in (0.0, 1.0)]  # fmt: skip
-    found = evidence(rows, status_of(rows) | {"mine": {"fallback: no_features": 60}})
+    found = evidence_of(rows, status_of(rows) | {"mine": {"fallback: no_features": 60}})
     (plot,) = roc_section(roc, found).parts
     assert "mine" not in plot.svg  # type: ignore[union-attr]
     assert "constant" in plot.svg  # type: ignore[union-attr]

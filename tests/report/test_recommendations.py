@@ -37,4 +37,4 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
 def test_without_lists_there_is_a_sentence() -> None:
     nobody = RecommendFacts(users=0, learner="one", candidates=1, places={})
     section = recommendations_section([], nobody)
-    assert section.parts == ["No user has an item that is unseen and may be in a list."]
+    assert section.parts == ["No user has an unseen item that may be in a list."]

@@ -120,7 +120,7 @@ def test_a_pilot_runs_first_and_its_choice_is_used(
     assert facts["chosen"] == chosen
     expected = [r.value for results in run_all(replace(study, chosen=chosen)) for r in results]
     assert [row[8] for row in rows(many, "experiment_results")] == expected
-    assert "Chosen on other users" in page(many)
+    assert "Settings chosen on other users" in page(many)
 
 
 def test_reproduce_says_what_is_missing_and_runs_it_when_it_is_there(
