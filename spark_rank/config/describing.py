@@ -1,4 +1,4 @@
-"""What help says of every key: its meaning, and its default as it can be typed back."""
+"""The help text of every key: its meaning, and its default as ``--set`` takes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 
 def describe(kind: type, sections: Sequence[str], prefix: str = "") -> list[tuple[str, str, str]]:
-    """Return key, meaning and default of every key in the named sections; "" is the top level."""
+    """Return name, meaning and default of the keys in these sections; "" is the top level."""
     return list(_describe(kind, sections, prefix))
 
 
@@ -28,14 +28,14 @@ def _describe(kind: type, sections: Sequence[str], prefix: str) -> Iterator[tupl
 
 
 def _shown(default: Any) -> str:
-    """Return a default as ``--set key=…`` takes it: text as it is, all else as YAML of one line."""
+    """Return a default as ``--set key=…`` takes it: text unchanged, others as one line of YAML."""
     if isinstance(default, str):
         return default
     return _as_flow(_plain(default))
 
 
 def _as_flow(value: Any) -> str:
-    """Return plain values as YAML of one line."""
+    """Return plain values as one line of YAML."""
     text: str = yaml.safe_dump(
         value, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True
     )
@@ -43,10 +43,14 @@ def _as_flow(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return values without dataclasses; of those, the fields that hold something."""
+    """Return values with dataclasses as mappings, without their empty fields."""
     if isinstance(value, list):
         return [_plain(entry) for entry in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in dataclasses.fields(value))
-        return {name: _plain(own) for name, own in named if own not in (None, [], {})}
+        return {
+            name: _plain(field_value)
+            for name, field_value in named
+            if field_value not in (None, [], {})
+        }
     return value
