@@ -7,7 +7,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.records.facts import was_skipped
 from spark_rank.session.files import Files, store_files
 from spark_rank.stages import pipeline
-from spark_rank.stages.run_plan import Asked, contradiction
+from spark_rank.stages.run_plan import StageRequest, contradiction
 from spark_rank.stages.runner import plain
 from spark_rank.store.catalogue import COMPLETE, RUNNING, Catalogue
 from spark_rank.store.earlier_runs import with_earlier_runs
@@ -48,6 +48,6 @@ def _check_same_settings(config: Config, run: RunRecords) -> None:
         done = run.record(stage.name)
         if done is None or was_skipped(done) or stage.view:
             continue
-        asked = Asked(stage.name, config.seed, plain(stage.settings(config)), None)
-        if (done["settings"], done["seed"]) != (asked.settings, asked.seed):
-            raise contradiction(asked, done, run.run_id)
+        request = StageRequest(stage.name, config.seed, plain(stage.settings(config)), None)
+        if (done["settings"], done["seed"]) != (request.settings, request.seed):
+            raise contradiction(request, done, run.run_id)

@@ -1,4 +1,4 @@
-"""All models of a run: those of train, and ensembles where the stage has made some."""
+"""All models of a run: those of `train`, and those of `ensemble` if there are some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from spark_rank.reader.recorded import recorded_ensembles
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
 
-# what a model row has beside the columns of `models`
+# the columns of a model row that `models` does not have
 MEMBERS = ("n_members", "members", "member_votes")
 
 
 def all_models(run: Run) -> DataFrame:
-    """Return a row per user and learner, ensembles among them, and the columns of members."""
+    """Return a row per user and learner, ensembles included, with the columns of members."""
     models = run.read(MODELS)
     kinds = {column.name: column.type for column in ENSEMBLE_MODELS.columns}
     for name in MEMBERS:
@@ -27,12 +27,12 @@ def all_models(run: Run) -> DataFrame:
 
 
 def members_of(run: Run) -> list[str]:
-    """Return the labels of the ensembles of which every user has the members."""
-    found = recorded_ensembles(run)
-    return [label for label, entry in found.items() if entry.stores_members]
+    """Return the labels of the ensembles that store the members of every user."""
+    ensembles = recorded_ensembles(run)
+    return [label for label, entry in ensembles.items() if entry.stores_members]
 
 
 def ensemble_input(run: Run) -> str | None:
-    """Return what tells the ensembles of every user from others; None without."""
+    """Return the fingerprint of the ensembles of users; None without them."""
     record: dict[str, Any] = run.record("ensemble") or {}
     return record["fingerprint"] if recorded_ensembles(run) else None

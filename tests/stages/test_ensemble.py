@@ -307,7 +307,7 @@ def test_trials_of_a_file_are_sequences_of_their_own(
     metrics = rows(run, "ensemble_metrics")
     assert {row["metric"] for row in metrics if row["mean"] is not None} == {"online_loss"}
     again = make_config(f"ensemble={{sequence: {tmp_path / 's'}, trials: 2}}")
-    with pytest.raises(ConfigError, match="already: set it to 1"):
+    with pytest.raises(ConfigError, match=r"already has \d trials: set ensemble.trials to 1"):
         on_sequence(spark, again)
 
 

@@ -211,7 +211,7 @@ def test_rows_that_say_a_book_was_read_are_dropped_and_counted(
 def test_configurations_that_cannot_be_run_together_are_refused(make: Make) -> None:
     one, two = make("prank_synthetic", "one"), make("prank_ellipses", "two")
     check_configs([one, two])
-    with pytest.raises(ConfigError, match="run_id 'one' is that of several"):
+    with pytest.raises(ConfigError, match="several configurations have run_id 'one'"):
         check_configs([one, make("prank_ellipses", "one")])
     with pytest.raises(ConfigError, match="differ in more than run_id"):
         check_configs([one, replace(two, seed=5)])
