@@ -28,12 +28,12 @@ MAIN_METRICS = {
 _MEANINGS = (
     "MSD, the mean squared difference: for a pair of items, the difference of their predicted "
     "ratings minus that of their true ratings, squared; averaged over all m² ordered pairs of a "
-    "user's m held-out items. A pair of an item with itself counts as 0, so the MSD is "
+    "user's m held-out items; a pair of an item with itself counts as 0, so the MSD is "
     "(m\u00a0−\u00a01)/m "
     "of the mean over pairs of different items.",
     "M1D, the mean 1-norm difference: the same with the absolute value in place of the square.",
     "Misranking: the share of a user's pairs of held-out items with different ratings that the "
-    "scores put in the wrong order. Equal scores count as wrong, so a constant has 1.",
+    "scores put in the wrong order; equal scores count as wrong, so a constant has 1.",
 )
 _BASELINE_NOTES = {
     "constant": "baseline: one score for all items",

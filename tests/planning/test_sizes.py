@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import from_options as draw
+from hypothesis import given as draw
 from hypothesis import strategies as st
 
 from spark_rank.config.schema import PrepareConfig, SynthesizeConfig
@@ -65,7 +65,7 @@ def test_what_is_not_given_is_as_it_was() -> None:
     base = spread(1000, 500, 50_000, "counted")
     more = from_options(base, None, 4000, None)
     assert (more.users, more.items, more.ratings) == (4000, 500, 200_000)
-    assert more.source == "given by --users; the rest counted"
+    assert more.source == "given by --users; the others counted"
     longer = from_options(base, 200_000, None, None)
     assert (longer.users, longer.ratings) == (4000, 200_000)
     fewer_items = from_options(base, None, None, 20)

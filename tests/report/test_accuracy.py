@@ -75,7 +75,7 @@ def test_metrics_of_the_top_tell_their_length_and_relevance() -> None:
     section = other_metrics_section(rows, status_of(rows), 7, 3.5)
     assert {"NDCG@7", "precision@7", "recall@7", "average precision@7"} <= cells(section).keys()
     (notes,) = [part for part in section.parts if isinstance(part, Notes)]
-    assert "a rating of 3.5 on" in " ".join(notes.sentences)
+    assert "its rating is at least 3.5" in " ".join(notes.sentences)
 
 
 def test_main_metrics_are_explained_in_one_sentence_each() -> None:
