@@ -1,13 +1,13 @@
 #!/bin/sh
-# A night's work, for cron and systemd: a run named after the day is made, which goes on from the one
-# that consumers have. It is measured on ratings that are held out, and its lists are from all (stage
-# `refit`). The run is read back, pointed to, and what is old goes. The night ends with the first
-# command that fails and with its exit code: consumers then stay with the run that they have, and
+# The nightly job for cron and systemd. It makes a run named after the day, which keeps what it can of
+# the promoted run. Metrics are measured on held-out ratings, and the lists come from all ratings
+# (stage `refit`). Then it verifies and promotes the run, and deletes old runs. The job ends with the
+# first command that fails, and with its exit code: consumers then keep the run that they have, and
 # nothing is deleted.
 #   conf/nightly.sh [CONFIG]
 set -eu
 config=${1:-conf/nightly.yaml}
-# asked once: the night may end on another day
+# read once: the job may end on another day
 day=$(date +%F)
 
 spark_rank() {

@@ -1,4 +1,4 @@
-"""Checks of what no stage owns: the store, the run's name, paths, Spark's settings, other runs."""
+"""Checks of the keys outside the stages' sections: store, run id, paths, Spark, earlier runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from spark_rank.errors import ConfigError
 from spark_rank.redaction import has_secret_query
 from spark_rank.visible import visible
 
-# user and password before the host, which would go into every record and message
+# user and password before the host: paths are shown in records and messages
 _WITH_LOGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
 _GLOB_SIGNS = "*?[]{}"
 
 
 def check_config(config: Config, source: str) -> None:
-    """Raise `ConfigError`, which names the source, for what the type of a key cannot tell."""
+    """Raise `ConfigError`, with the name of the source, for values that break a rule."""
     try:
         check_run_id(config.run_id, "run_id")
-        # first, for other messages repeat a path
+        # first, because later messages repeat paths
         _check_paths(config)
         _check_store(config.store)
         _check_earlier_runs(config)
@@ -36,8 +36,8 @@ def _check_store(store: str) -> None:
         raise ConfigError("store: must not be empty: give a directory")
     if any(sign in store for sign in _GLOB_SIGNS):
         raise ConfigError(
-            f"store: {visible(store, 60)!r} has one of the signs "
-            f"{' '.join(_GLOB_SIGNS)}, which Spark reads as a pattern: name a directory without"
+            f"store: {visible(store, 60)!r} has one of the characters "
+            f"{' '.join(_GLOB_SIGNS)}, which Spark reads as a pattern: use another directory"
         )
 
 
@@ -48,7 +48,7 @@ def _check_earlier_runs(config: Config) -> None:
             check_run_id(run_id, key)
         if run_id == config.run_id:
             raise ConfigError(
-                f"{key}: a run cannot go on from itself: give the new one a run_id of its own"
+                f"{key}: a run cannot go on from itself: give the new run another run_id"
             )
     if config.features.kept_from is not None and config.features.kind not in FACTOR_KINDS:
         raise ConfigError(
@@ -71,7 +71,7 @@ def _check_paths(config: Config) -> None:
     for key, path in paths.items():
         if path is not None and (_WITH_LOGIN.match(path) or has_secret_query(path)):
             raise ConfigError(
-                f"{key}: holds a password or a signature: paths are shown and recorded, "
+                f"{key}: contains a password or a signature: paths are shown and recorded, "
                 "so give it as a setting of the file system below 'spark:'"
             )
 
@@ -80,8 +80,8 @@ def _check_tracking(tracking: TrackingConfig) -> None:
     uri = tracking.mlflow
     if uri is not None and (_WITH_LOGIN.match(uri) or has_secret_query(uri)):
         raise ConfigError(
-            "tracking.mlflow: holds a password: addresses are shown and recorded, so leave it to "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or to what the database reads"
+            "tracking.mlflow: contains a password: addresses are shown and recorded, so set "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or in the database's settings"
         )
     if uri is not None and not uri.strip():
         raise ConfigError("tracking.mlflow: must not be empty: give MLflow's tracking URI, or null")
@@ -93,6 +93,6 @@ def _check_spark(config: Config) -> None:
     for name in config.spark:
         if not name.startswith("spark."):
             raise ConfigError(
-                f"spark.{visible(name, 60)}: Spark settings go by their full names: "
+                f"spark.{visible(name, 60)}: give Spark settings by their full names: "
                 f"'spark.{visible(name, 60)}' below 'spark:'"
             )

@@ -113,7 +113,7 @@ def shown_value(default: Any) -> str:
 
 
 def _as_flow(value: Any) -> str:
-    """Return plain values as YAML of one line."""
+    """Return plain values as one line of YAML."""
     text: str = yaml.safe_dump(
         value, default_flow_style=True, sort_keys=False, width=math.inf, allow_unicode=True
     )
@@ -121,10 +121,14 @@ def _as_flow(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return values without dataclasses; of those, the fields that hold something."""
+    """Return values with dataclasses as mappings, without their empty fields."""
     if isinstance(value, list):
         return [_plain(entry) for entry in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in dataclasses.fields(value))
-        return {name: _plain(own) for name, own in named if own not in (None, [], {})}
+        return {
+            name: _plain(field_value)
+            for name, field_value in named
+            if field_value not in (None, [], {})
+        }
     return value

@@ -1,4 +1,4 @@
-"""The labels of those who may be asked for models: learners of train, and ensembles."""
+"""The labels of all that have models: learners of train, and ensembles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from spark_rank.config.schema import Config, EnsembleConfig, EnsembleLearnerConf
 
 
 def on_sequence(settings: EnsembleConfig) -> bool:
-    """Tell whether one sequence is learned, and not every user."""
+    """Tell whether ensembles learn one sequence instead of every user."""
     return settings.sequence is not None or settings.user is not None
 
 
@@ -16,12 +16,12 @@ def trained_labels(config: Config) -> list[str]:
 
 
 def user_ensembles(settings: EnsembleConfig) -> dict[str, EnsembleLearnerConfig]:
-    """Return the ensembles that every user gets, by their labels."""
+    """Return the ensembles that are learned for every user, by label."""
     if on_sequence(settings):
         return {}
     return {entry.label: entry for entry in settings.learners}
 
 
 def scoring_labels(config: Config) -> list[str]:
-    """Return the labels of all whose models score every user's items."""
+    """Return the labels of all learners and ensembles with a model for every user."""
     return [*trained_labels(config), *user_ensembles(config.ensemble)]

@@ -1,4 +1,4 @@
-"""Reads a configuration file and overrides into a `Config`, or says which key is wrong and why."""
+"""Reads a configuration file and overrides into a `Config`; errors name the key and the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from spark_rank.config.checks import check_config
-from spark_rank.config.fitting import fitted
+from spark_rank.config.fitting import with_fitting_defaults
 from spark_rank.config.schema import Config
 from spark_rank.config.values import SettingError, convert, holds_text
 from spark_rank.config.yaml_document import LONGEST, parse_yaml
@@ -26,7 +26,7 @@ def load_config(
 ) -> Config:
     """Return the effective configuration: defaults, then the file, then the command line.
 
-    Without a file the package's defaults stand alone.
+    Without a file, the package's defaults hold.
     """
     tree = {} if path is None else _read_yaml(Path(path))
     config = _build(tree, str(path))
@@ -37,7 +37,7 @@ def load_config(
     if overrides:
         tree = _merge(tree, overrides)
         config = _build(tree, "--set")
-    config = fitted(config, tree)
+    config = with_fitting_defaults(config, tree)
     for assignment in spark_settings:
         key, value = _split_assignment(assignment, "--spark")
         if not key.startswith("spark."):
@@ -52,13 +52,13 @@ def load_config(
 
 def _named_source(path: str | Path | None, sets: Sequence[str]) -> str:
     if path is None:
-        return "--set"  # the defaults alone are sound
+        return "--set"  # the defaults have no errors
     return f"{path} with --set" if sets else str(path)
 
 
 def config_of(tree: Mapping[str, Any], source: str) -> Config:
-    """Return the configuration that a tree of keys asks for; `source` is who gives it."""
-    config = fitted(_build(tree, source), tree)
+    """Return the configuration from a tree of keys; errors name the `source` of the tree."""
+    config = with_fitting_defaults(_build(tree, source), tree)
     check_config(config, source)
     return config
 
@@ -78,7 +78,7 @@ def shown(config: Config) -> dict[str, Any]:
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         with path.open(encoding="utf-8") as stream:
-            text = stream.read(LONGEST + 1)  # a device would never end
+            text = stream.read(LONGEST + 1)  # a device has no end
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such configuration file{_nearby(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -95,17 +95,17 @@ def _override(key: str, value: str) -> Any:
     """Return the value of ``--set``: text for keys that hold text, YAML for the others."""
     if key.startswith("spark.") or (holds_text(Config, key) and value not in ("null", "~")):
         return value
-    # nothing is the empty text; every part of the key is a level above the value
+    # no value means the empty text; each part of the key is one level above the value
     return parse_yaml(value or "''", f"--set {visible(key, 60)}", depth=key.count(".") + 1)
 
 
 def _nearby(path: Path) -> str:
     folder = path.parent if path.parent.is_dir() else Path("conf")
-    found = sorted(str(p) for p in folder.glob("*.yaml")) if folder.is_dir() else []
-    close = difflib.get_close_matches(str(path), found, 1, 0.5)
+    files = sorted(str(p) for p in folder.glob("*.yaml")) if folder.is_dir() else []
+    close = difflib.get_close_matches(str(path), files, 1, 0.5)
     if close:
         return f" (did you mean {close[0]}?)"
-    return f"; there are: {', '.join(found)}" if found else "; give one with --config FILE"
+    return f"; there are: {', '.join(files)}" if files else "; give one with --config FILE"
 
 
 def _split_assignment(assignment: str, option: str) -> tuple[str, str]:
@@ -117,17 +117,19 @@ def _split_assignment(assignment: str, option: str) -> tuple[str, str]:
 
 
 def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    # settings below `spark` have dots in their own names; the doubled first word may be left out
-    first, _, rest = dotted.partition(".")
-    if first == "spark" and rest:
-        parents, last = ["spark"], rest if rest.startswith("spark.") else dotted
+    # names below `spark` contain dots; the second `spark.` may be left out
+    first, _, below = dotted.partition(".")
+    if first == "spark" and below:
+        parents, last = ["spark"], below if below.startswith("spark.") else dotted
     else:
         *parents, last = dotted.split(".")
     for parent in parents:
         tree = tree.setdefault(parent, {})
         if not isinstance(tree, dict):
             named = visible(f"--set {dotted}: '{parent}'", 120)
-            raise ConfigError(f"{named} was already set to a plain value")
+            raise ConfigError(
+                f"{named} is already set to a plain value, which cannot have keys below it"
+            )
     tree[last] = value
 
 

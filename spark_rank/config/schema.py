@@ -11,7 +11,7 @@ FormatName = Literal[
     "movielens-100k", "movielens-dat", "movielens-csv", "netflix", "jester", "book-crossing",
     "eachmovie", "judgments", "letor", "csv", "parquet",
 ]  # fmt: skip
-# left out, or this word: the format is recognised from the files
+# without a format, or with this word, the format is recognised from the files
 RECOGNISED = "auto"
 InputFormat = Literal["auto", FormatName]
 WrittenFormat = Literal[
@@ -19,9 +19,9 @@ WrittenFormat = Literal[
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
 FeatureKind = Literal["factors", "als", "panel", "reference", "given", "offset"]
-# those that learn factors of the items and what to expect of every user
+# kinds that learn factors of the items and a prior of every user
 FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
-# the baseline that lists can be made by, beside train.learners
+# the baseline that can make lists, beside train.learners
 ITEM_OFFSET = "item_offset"
 
 
@@ -170,7 +170,7 @@ class SynthesizeConfig:
 
 @dataclass(frozen=True)
 class FilterConfig:
-    """Which users and items stay, by their numbers of ratings, all counted on the same ratings."""
+    """Which users and items to keep, by numbers of ratings that are counted on the same ratings."""
 
     user_min: int | None = setting(
         None, "least number of ratings of a user", at_least=1, example="20"
@@ -321,7 +321,7 @@ class FeaturesConfig:
 
     @property
     def width(self) -> int:
-        """Return how many features learners see; of given ones, which only the data tell, 100."""
+        """Return how many features learners see; 100 for given ones: only the data tells."""
         widths = {"factors": self.rank, "als": self.rank, "panel": self.panel_size,
                   "reference": self.reference_size, "given": 100, "offset": 0}  # fmt: skip
         return widths[self.kind]
@@ -361,8 +361,8 @@ class LearnerConfig:
         return self.name or self.learner
 
 
-# Factors come in units of the noise: a ridge of 1/C = 1 is the factor model's own. It grows with a
-# user's ratings, for the factors have been learned from them too.
+# Factors are in units of the noise, so a ridge of 1/C = 1 is the factor model's own. It grows with
+# a user's ratings, because the factors were learned from them too.
 FACTOR_PARAMS = {"C": 1.0, "ridge": "fixed", "growth": 0.0067, "kernel": "linear"}
 DEFAULT_LABEL = "mprank_linear"
 
@@ -606,7 +606,7 @@ class AggregateConfig:
 
 @dataclass(frozen=True)
 class RefitConfig:
-    """Features and models from all ratings, which the lists are made by."""
+    """Features and models from all ratings, which make the lists."""
 
     in_pipeline: bool = setting(
         True,
@@ -681,7 +681,7 @@ class ExperimentConfig:
 
 @dataclass(frozen=True)
 class TrackingConfig:
-    """Where a pipeline is told of, beside the store."""
+    """Where pipelines are tracked, beside the store."""
 
     mlflow: str | None = setting(
         None,

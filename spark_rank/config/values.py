@@ -1,4 +1,4 @@
-"""Turns plain YAML values into the declared types, strictly; every problem names its key."""
+"""Turns plain YAML values into the declared types, strictly; every error names its key."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 
 from spark_rank.visible import visible
 
-# what counts rows or ratings is a 32-bit number in Spark and Arrow
+# numbers of rows and ratings are 32-bit integers in Spark and Arrow
 _MOST_COUNTED = 2**31 - 1
-# what is shown of a value that does not fit
+# how messages show a value that does not fit
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 120
 
 
 class SettingError(Exception):
-    """A value does not fit its key; the message names both and the remedy."""
+    """A value does not fit its key; the message names both and says what to do."""
 
 
 def convert(kind: Any, value: Any, key: str) -> Any:
@@ -58,7 +58,7 @@ def holds_text(kind: Any, key: str) -> bool:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return ``(did you mean 'x'?)`` or the list of what is known."""
+    """Return ``did you mean 'x'?``, or the list of known names."""
     names = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), names, 1, 0.6)
     return f"did you mean '{names[close[0]]}'?" if close else f"known: {', '.join(names.values())}"
@@ -66,7 +66,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def _to_dataclass(kind: Any, value: Any, key: str) -> Any:
     if not isinstance(value, Mapping):
-        raise SettingError(f"{key}: must hold keys of its own, not {_show(value)}")
+        raise SettingError(f"{key}: must be a section with keys, not {_show(value)}")
     fields = {field.name: field for field in dataclasses.fields(kind)}
     types_by_name = typing.get_type_hints(kind)
     prefix = f"{key}." if key else ""
@@ -109,10 +109,10 @@ def _to_dict(kind: Any, value: Any, key: str) -> dict[str, Any]:
     for name, item in value.items():
         if not isinstance(name, str):
             raise SettingError(f"{key}: the name {_show(name)} must be text: put it in quotes")
-        # Spark settings and column positions are texts that look like numbers or booleans
-        textual = item is not None and holds_text(dict[str, kind], "any")
+        # Spark settings and column positions are text, though they look like numbers or booleans
+        takes_text = item is not None and holds_text(dict[str, kind], "any")
         place = f"{key}.{visible(name, 60)}"
-        converted[name] = _as_text(item, place) if textual else convert(kind, item, place)
+        converted[name] = _as_text(item, place) if takes_text else convert(kind, item, place)
     return converted
 
 
@@ -126,11 +126,10 @@ def _as_text(value: Any, key: str) -> str:
 
 
 def _clean(text: str, key: str) -> str:
-    """Return text that a file system, a log and a table can hold; a tab may separate fields."""
+    """Return text without control characters, except tabs, which may separate fields."""
     if visible(text.replace("\t", " ")) != text.replace("\t", " "):
         raise SettingError(
-            f"{key}: holds a control character, or one that hides or turns what follows: leave it "
-            "out"
+            f"{key}: contains a control character, or one that hides or reverses text: remove it"
         )
     return text
 

@@ -1,7 +1,7 @@
-"""Reads YAML from hands that may not be friendly: plain values only, and only so much of it.
+"""Reads YAML that is not trusted: plain values only, of limited size.
 
-No tag makes an object, no key is given twice, and aliases, depth and numbers are bounded, so that
-a few lines cannot fill the memory or keep the reader busy.
+Tags and repeated keys are refused. Aliases, depth and numbers are limited, so that a few lines
+cannot fill the memory or take long to read.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import yaml
 
 from spark_rank.errors import ConfigError
 
-# characters of a document; the values in it, those that aliases repeat counted each time; levels
+# most characters, values (each alias counts the values it repeats) and levels of a document
 LONGEST = 262_144
 _MAX_VALUES = 20_000
 _MAX_DEPTH = 30
-# what fits 64 bits, sign included
+# the first whole number that does not fit 64 bits, with its sign
 _MAX_WHOLE = 2**63
 
 _TOO_MANY = (
-    f"there are more than {_MAX_VALUES:,} values, those counted that aliases (*name) repeat: lists "
-    "of ids go into files of their own (recommend.include_from)"
+    f"there are more than {_MAX_VALUES:,} values, including those that aliases (*name) repeat: put "
+    "long lists of ids into a file (recommend.include_from)"
 )
 
 _TAG = "tag:yaml.org,2002:"
@@ -31,7 +31,7 @@ _WRITTEN_TAGS = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses what plain YAML takes in silence or at any cost."""
+    """A SafeLoader that refuses tags, repeated keys, and too many or too deep values."""
 
     def __init__(self, text: str, source: str, depth: int) -> None:
         super().__init__(text)
@@ -43,8 +43,10 @@ class _StrictLoader(yaml.SafeLoader):
         event = self.peek_event()
         tag = getattr(event, "tag", None)
         if tag not in _WRITTEN_TAGS:
-            # a tag makes an object of a value: a key takes none but text, numbers, true and false
-            self._refuse(event.start_mark, f"the tag {tag[:60]!r} is not read: write plain values")
+            # a tag turns a value into an object; keys take text, numbers, true and false only
+            self._refuse(
+                event.start_mark, f"the tag {tag[:60]!r} is not allowed: write plain values"
+            )
         if self._depth >= _MAX_DEPTH:
             self._refuse(event.start_mark, f"values are nested more than {_MAX_DEPTH} deep")
         self._values += 1
@@ -88,27 +90,27 @@ _StrictLoader.add_implicit_resolver(
 
 
 def parse_yaml(text: str, source: str, depth: int = 0) -> Any:
-    """Return what a document says, or raise `ConfigError` that names `source` and the problem.
+    """Return the values of a document, or raise `ConfigError` with `source` and the problem.
 
-    A value that is not the whole document stands `depth` levels deep in it.
+    `depth` is how many levels above the text there are: 0 for a whole document.
     """
     if len(text) > LONGEST:
         raise ConfigError(
-            f"{source}: is longer than {LONGEST:,} characters: a configuration is not; lists "
-            "of ids go into files of their own (recommend.include_from)"
+            f"{source}: is longer than {LONGEST:,} characters: put long lists of ids into a file "
+            "(recommend.include_from)"
         )
     try:
         return _construct(_StrictLoader(text, source, depth), source)
     except yaml.MarkedYAMLError as error:
-        raise ConfigError(_said(error, source)) from None
+        raise ConfigError(_in_words(error, source)) from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
 
 
-def _said(error: yaml.MarkedYAMLError, source: str) -> str:
-    """Return what is wrong and where, without the line itself: a secret may stand in it."""
+def _in_words(error: yaml.MarkedYAMLError, source: str) -> str:
+    """Return the problem and its place, without the line itself: it may hold a secret."""
     mark = error.problem_mark or error.context_mark
-    # a value of the command line is one line
+    # a value on the command line has one line only
     place = f"{source}:{mark.line + 1}" if mark and not source.startswith("--") else source
     words = ", ".join(str(part) for part in (error.context, error.problem) if part)
     return f"{place}: not valid YAML: {words}"
@@ -128,15 +130,15 @@ def _construct(loader: _StrictLoader, source: str) -> Any:
 
 
 def _repeated_values(node: yaml.Node, counted: dict[int, int | None], source: str) -> int:
-    """Return the number of values below a node as if no alias were shared; refuse a circle."""
-    known = counted.get(id(node), 0)
-    if known is None:
+    """Return the number of values in a node, with aliases written out; refuse circular aliases."""
+    count = counted.get(id(node), 0)
+    if count is None:
         raise ConfigError(
-            f"{source}:{node.start_mark.line + 1}: an alias (*name) stands inside of what it "
-            "repeats: write it out"
+            f"{source}:{node.start_mark.line + 1}: an alias (*name) is inside the value that it "
+            "repeats: write the value out"
         )
-    if known:
-        return known
+    if count:
+        return count
     counted[id(node)] = None
     below: list[yaml.Node] = []
     if isinstance(node, yaml.SequenceNode):
@@ -149,7 +151,7 @@ def _repeated_values(node: yaml.Node, counted: dict[int, int | None], source: st
 
 
 def _keep_spark_settings_as_text(node: yaml.Node) -> None:
-    """Keep what stands below `spark:` as it is written: 1.10 is not 1.1, on is not true."""
+    """Keep the values below `spark:` as they are written: 1.10 is not 1.1, on is not true."""
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:

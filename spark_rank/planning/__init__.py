@@ -1,4 +1,4 @@
-"""What a run will take: time, memory and tasks, from the sizes of its data and measured rates.
+"""Estimates of a run's time, memory and tasks, from the sizes of its data and measured rates.
 
 Nothing here imports Spark: sizes and settings come in as plain numbers and texts.
 """

@@ -1,4 +1,4 @@
-"""What a cluster gives to a run, read from Spark's settings."""
+"""The cores and memory that a cluster gives to a run, read from Spark's settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Kind = Literal["local", "standalone", "yarn", "kubernetes"]
 _UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 _SIZE = re.compile(r"\s*(\d+)\s*(b|[kmgtp]b?|)\s*", re.IGNORECASE)
 _OVERHEAD_SHARE, _KUBERNETES_SHARE, _LEAST_OVERHEAD = 0.1, 0.4, 384 * 2**20
-# where Linux says what a container may take, in its two ways of counting
+# the files with a container's memory limit, in the two versions of Linux control groups
 _LIMITS = (
     Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 )  # fmt: skip
-# what `offered` reads
+# the settings that `offered` reads
 SETTINGS = (
     "spark.master", "spark.submit.deployMode", "spark.driver.memory", "spark.executor.memory",
     "spark.executor.memoryOverhead", "spark.executor.memoryOverheadFactor",
@@ -32,7 +32,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that the driver runs on: its cores, and its memory or its container's."""
+    """The driver's machine: its cores, and its memory or the limit of its container."""
 
     cores: int
     memory: float
@@ -40,9 +40,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Offer:
-    """What one JVM that runs tasks has: tasks at a time, heap, memory beside it.
+    """The resources of a JVM that runs tasks: tasks at a time, heap, memory beside the heap.
 
-    Locally that JVM is the driver. `tasks` and `beside` are None where no setting tells them.
+    Locally that JVM is the driver. `cores` counts those of all executors. A value is None if no
+    setting gives it.
     """
 
     kind: Kind
@@ -54,19 +55,19 @@ class Offer:
 
 
 def this_machine() -> Machine:
-    """Return this machine's cores and its memory, or what a container may take of it."""
+    """Return this machine's cores and its memory, or the limit of the container."""
     sizes = [float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))]
     for path in _LIMITS:
         try:
             text = path.read_text().strip()
-        except OSError:  # no container, or another way of counting
+        except OSError:  # no container, or the other version
             continue
         sizes += [float(text)] if text.isdigit() else []
     return Machine(len(os.sched_getaffinity(0)), min(sizes))
 
 
 def size_of(text: str | None) -> float | None:
-    """Return the bytes of a size as Spark writes it, without a unit MiB; None if it is none."""
+    """Return the bytes of a size in Spark's notation (no unit: MiB); None if it is no size."""
     match = None if text is None else _SIZE.fullmatch(text)
     if match is None:
         return None
@@ -83,19 +84,19 @@ def kind_of(master: str) -> Kind:
 
 
 def offered(settings: Mapping[str, str], machine: Machine) -> Offer:
-    """Return what the settings of a session ask for."""
+    """Return the resources that the settings of a session ask for."""
     kind = kind_of(settings.get("spark.master", "local[*]"))
     if kind == "local":
         cores = _local_cores(settings.get("spark.master", "local[*]"), machine)
         heap = size_of(settings.get("spark.driver.memory", "1g"))
         beside = None if heap is None else machine.memory - heap
         return Offer(kind, cores, _at_a_time(cores, settings), heap, beside, machine)
-    # a standalone worker gives all its cores to one executor unless told otherwise
+    # by default a standalone worker gives all its cores to one executor
     per_executor = _whole(settings.get("spark.executor.cores"), None if kind == "standalone" else 1)
     heap = size_of(settings.get("spark.executor.memory", "1g"))
     tasks = None if per_executor is None else _at_a_time(per_executor, settings)
-    in_all = _cluster_cores(kind, settings, per_executor)
-    return Offer(kind, in_all, tasks, heap, _overhead(kind, settings, heap), machine)
+    all_cores = _cluster_cores(kind, settings, per_executor)
+    return Offer(kind, all_cores, tasks, heap, _overhead(kind, settings, heap), machine)
 
 
 def _local_cores(master: str, machine: Machine) -> int:
@@ -115,13 +116,13 @@ def _cluster_cores(kind: Kind, settings: Mapping[str, str], per_executor: int | 
 
 
 def _overhead(kind: Kind, settings: Mapping[str, str], heap: float | None) -> float | None:
-    """Return what the cluster manager adds to the heap; a standalone worker adds nothing."""
+    """Return the bytes that the cluster manager adds to the heap; a standalone one adds none."""
     if kind == "standalone" or heap is None:
         return None
     python = size_of(settings.get(PYTHON_LIMIT)) or 0.0
-    given = size_of(settings.get("spark.executor.memoryOverhead"))
-    if given is not None:
-        return given + python
+    overhead = size_of(settings.get("spark.executor.memoryOverhead"))
+    if overhead is not None:
+        return overhead + python
     in_pod = kind == "kubernetes" and settings.get("spark.submit.deployMode") == "cluster"
     share = _share(settings, "spark.executor.memoryOverheadFactor")
     if share is None:

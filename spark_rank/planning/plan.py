@@ -1,4 +1,4 @@
-"""The plan of a run: how the work is cut, what every stage takes, and the settings that follow."""
+"""The plan of a run: its tasks, the time and memory of every stage, and the settings that fit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from spark_rank.wording import count_of
 # an executor with more cores than this shares one heap and one disk among too many
 _USUAL_EXECUTOR_CORES = 4
 _LEAST_BUCKETS = 16
-_RECKONED = "usual costs"
+_USUAL_COSTS = "usual costs"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Cores, executors and the pieces that the work is cut into."""
+    """Cores and executors, and the buckets and waves of the work."""
 
     cores: int
     executors: int
@@ -33,7 +33,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stage is expected to take, after a finished run of the store."""
+    """The expected time of a stage, from a finished run of the store."""
 
     run_id: str
     time: Range
@@ -41,7 +41,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What one stage takes; `reckoned_from` is "usual costs" or the run that was measured."""
+    """The memory and time of one stage; `reckoned_from` is "usual costs" or a measured run."""
 
     need: Demand
     time: Range
@@ -50,7 +50,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Advice:
-    """A setting, the value that is proposed, and why."""
+    """A setting, its proposed value, and the reason."""
 
     setting: str
     value: str
@@ -59,7 +59,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of it."""
+    """The plan of a run: sizes, layout, stages, proposed settings and warnings."""
 
     run_id: str
     sizes: Sizes
@@ -70,15 +70,19 @@ class Plan:
 
     @property
     def time(self) -> Range:
-        """Return the time of the whole run, with the start of Spark."""
+        """Return the time of the whole run, including the start of Spark."""
         low, high = (sum(getattr(s.time, end) for s in self.stages) for end in ("low", "high"))
         return Range(SESSION + low, SESSION + high)
 
 
 def layout_of(config: Config, cores: int, offer: Offer, waves: int) -> Layout:
-    """Return how many executors there are; locally the driver is the only one."""
-    own = cores if offer.kind == "local" else min(cores, offer.tasks or _USUAL_EXECUTOR_CORES)
-    return Layout(cores, math.ceil(cores / own), own, config.prepare.buckets, waves)
+    """Return the layout of a run; locally the driver is the only executor."""
+    executor_cores = (
+        cores if offer.kind == "local" else min(cores, offer.tasks or _USUAL_EXECUTOR_CORES)
+    )
+    return Layout(
+        cores, math.ceil(cores / executor_cores), executor_cores, config.prepare.buckets, waves
+    )
 
 
 def make_plan(
@@ -89,13 +93,13 @@ def make_plan(
     offer: Offer,
     measured: Mapping[str, Measured],
 ) -> Plan:
-    """Return the plan of the stages; those in `measured` by what they took in another run."""
+    """Return the plan of the stages; those in `measured` by their times in another run."""
     plans = []
     for stage in stages:
         need = demand(stage, config, sizes, layout.executor_cores, layout.cores)
-        found = measured.get(stage)
-        time = stage_time(stage, config, sizes, layout, offer) if found is None else found.time
-        source = _RECKONED if found is None else f"run {found.run_id}"
+        earlier = measured.get(stage)
+        time = stage_time(stage, config, sizes, layout, offer) if earlier is None else earlier.time
+        source = _USUAL_COSTS if earlier is None else f"run {earlier.run_id}"
         plans.append(StagePlan(need, time, source))
     settings = (*_memory([plan.need for plan in plans], layout, offer), *_cutting(config, layout))
     model = driver_model(config, sizes, offer) if "features" in stages else None
@@ -120,21 +124,21 @@ def _memory(needs: Sequence[Demand], layout: Layout, offer: Offer) -> list[Advic
     worker, driver = max(need.worker for need in needs), max(need.driver for need in needs)
     if offer.kind == "local":
         beside = max(beside_heap(need, tasks) + need.driver for need in needs) / GIGA
-        why = f"heap, for {count_of(tasks, 'task')} at a time; beside it {beside:.1f} GB must be "
+        why = f"heap, for {count_of(tasks, 'task')} at a time; beside it, {beside:.1f} GB must be "
         return [Advice("spark.driver.memory", heap, f"{why}free for Python")]
     beside = max(beside_heap(need, tasks) for need in needs)
     workers = f"{tasks} Python workers of {worker / GIGA:.1f} GB, {JVM / GIGA:.1f} GB of the JVM's"
-    own = "the driver's Python; in client mode its machine must have it free"
+    why_driver = "the driver's Python; in client mode its machine must have this much free"
     return [
         Advice("spark.executor.memory", heap, f"heap of an executor of {count_of(tasks, 'core')}"),
         Advice("spark.executor.memoryOverhead", as_setting(beside), f"{workers} own"),
         Advice("spark.driver.memory", as_setting(DRIVER_HEAP), "heap of the driver"),
-        Advice("spark.driver.memoryOverhead", as_setting(driver), own),
+        Advice("spark.driver.memoryOverhead", as_setting(driver), why_driver),
     ]
 
 
 def _cutting(config: Config, layout: Layout) -> list[Advice]:
-    """Return how the work is best cut into pieces."""
+    """Return the settings that cut the work into tasks."""
     tasks = max(_LEAST_BUCKETS, 2 * layout.cores)
     buckets = str(max(config.prepare.buckets, tasks))
     return [

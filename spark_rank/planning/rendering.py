@@ -1,4 +1,4 @@
-"""The plan as text, and as JSON would have it."""
+"""The plan as text, and as values for JSON."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from spark_rank.planning.times import Range
 from spark_rank.wording import count_of
 
 _NOTE = (
-    "Usual costs are those of one server: by them a stage takes half to twice the estimate, with "
-    "kernels or grids a quarter to four times. After a run of this store it is two thirds to one "
-    "and a half. Networks, slow disks and what filters drop are not known."
+    "Usual costs were measured on one server: a stage takes half to twice the estimate, with "
+    "kernels or grids a quarter to four times. Estimates from a run of this store are good to a "
+    "factor of 1.5. They ignore networks, slow disks, and ratings that filters drop."
 )
 
 
 def as_text(plan: Plan) -> str:
-    """Return the plan for people."""
+    """Return the plan as text for people."""
     layout = plan.layout
     cut = f"{count_of(layout.buckets, 'bucket')}, {count_of(layout.waves, 'wave')}"
     cores = f"{count_of(layout.cores, 'core')} in {count_of(layout.executors, 'executor')}"
@@ -28,7 +28,7 @@ def as_text(plan: Plan) -> str:
         f"({plan.sizes.source}); {cores}, {cut}",
         "",
     ]
-    rows = [("stage", "time", "Python worker", "driver's Python", "reckoned from")]
+    rows = [("stage", "time", "Python worker", "driver's Python", "estimated from")]
     rows += [
         (stage.need.stage, span(stage.time), _gb(stage.need.worker), _gb(stage.need.driver),
          stage.reckoned_from)
@@ -50,7 +50,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 
 def span(time: Range) -> str:
-    """Return a range in the unit that people would use."""
+    """Return a range of time in the unit that suits its size."""
     units = {3600: "h", 60: "min", 1: "s"}
     size = next(size for size in units if time.high >= 2 * size or size == 1)
     digits = 1 if size == 3600 else 0

@@ -1,4 +1,4 @@
-"""What a stage needs that its cluster does not have, in words that name the setting to change."""
+"""Warnings about too little memory or too few tasks, which name the setting to change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_rank.planning.sizes import Sizes
 from spark_rank.planning.times import makes_factors
 from spark_rank.wording import count_of
 
-# needs are rough: what is nearly enough is enough
+# estimates are rough: this share of a need is enough
 _ENOUGH = 0.9
 # settings are proposed in steps of a quarter of a gigabyte
 _STEP = 256
@@ -34,19 +34,19 @@ def as_setting(size: float) -> str:
 
 
 def shortages(need: Demand, offer: Offer, settings: Mapping[str, str]) -> list[Shortage]:
-    """Return what is too small for a stage; the memory limit that breaks NumPy, too."""
-    found = [_heap(need, offer), _beside(need, offer), _driver(need, offer)]
+    """Return what is too small for a stage, and a memory limit that would break NumPy."""
+    missing = [_heap(need, offer), _beside(need, offer), _driver(need, offer)]
     if PYTHON_LIMIT in settings:
         text = (
-            f"{PYTHON_LIMIT} limits the address space of Python workers, which map more than they "
-            "use, and breaks them: leave it unset and set spark.executor.memoryOverhead"
+            f"{PYTHON_LIMIT} limits the address space of Python workers. They map more memory than "
+            "they use, and would fail: leave it unset and set spark.executor.memoryOverhead"
         )
-        found.append(Shortage(PYTHON_LIMIT, text))
-    return [shortage for shortage in found if shortage is not None]
+        missing.append(Shortage(PYTHON_LIMIT, text))
+    return [shortage for shortage in missing if shortage is not None]
 
 
 def idle_cores(cores: int, buckets: int) -> list[Shortage]:
-    """Return whether there are fewer buckets than cores, told before the blocks are made."""
+    """Return a shortage if there are fewer buckets than cores; for use before `prepare`."""
     text = (
         f"train, rank and recommend have a task per bucket, and {cores - buckets} of {cores} "
         f"cores will have none: set prepare.buckets={2 * cores} in a new run"
@@ -55,7 +55,7 @@ def idle_cores(cores: int, buckets: int) -> list[Shortage]:
 
 
 def driver_model(config: Config, sizes: Sizes, offer: Offer) -> str | None:
-    """Return, in words, that the driver has too little memory for its factor model; else None."""
+    """Return a warning if the driver has too little memory for its factor model; else None."""
     if not makes_factors("features", config):
         return None
     need = _driver_need(config, sizes)
@@ -75,7 +75,7 @@ def _driver_need(config: Config, sizes: Sizes) -> float:
 
 
 def beside_heap(need: Demand, tasks: int) -> float:
-    """Return what an executor needs beside its heap."""
+    """Return the bytes that an executor needs beside its heap."""
     return JVM + min(tasks, need.tasks) * need.worker
 
 
@@ -101,10 +101,10 @@ def _beside(need: Demand, offer: Offer) -> Shortage | None:
     if offer.beside >= _ENOUGH * size:
         return None
     workers = count_of(min(offer.tasks, need.tasks), "Python worker")
-    own = f", {_gb(need.driver)} of the driver's Python" if local else ""
+    driver = f", {_gb(need.driver)} of the driver's Python" if local else ""
     head = (
         f"{need.stage} needs about {_gb(size)} beside the JVM's heap ({workers} of "
-        f"{_gb(need.worker)}, {_gb(JVM)} of the JVM's own{own}); "
+        f"{_gb(need.worker)}, {_gb(JVM)} of the JVM's own{driver}); "
     )
     if not local:
         setting = "spark.executor.memoryOverhead"
@@ -119,14 +119,14 @@ def _beside(need: Demand, offer: Offer) -> Shortage | None:
 
 
 def _driver(need: Demand, offer: Offer) -> Shortage | None:
-    """Return what the driver's own Python lacks, on whatever machine it runs."""
+    """Return the shortage of the driver's Python on a cluster."""
     if offer.kind == "local" or offer.machine.memory >= need.driver + DRIVER_HEAP:
         return None
     setting = "spark.driver.memoryOverhead"
     return Shortage(
         setting,
         f"{need.stage} needs about {_gb(need.driver)} for the driver's Python; its machine has "
-        f"{_gb(offer.machine.memory)} in all: take a larger one, set in a cluster's own driver "
+        f"{_gb(offer.machine.memory)} in all: take a larger machine, in cluster mode set "
         f"{setting}={as_setting(need.driver)}, or lower features.max_ratings",
     )
 

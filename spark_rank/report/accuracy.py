@@ -26,20 +26,20 @@ MAIN_METRICS = {
     "misranking": ("misranking", "share of misranked pairs"),
 }
 _MEANINGS = (
-    "MSD, the mean squared difference: how far the difference of two predicted ratings is from the "
-    "difference of the true ones, squared, on average over all m² ordered pairs of a user's m "
-    "held-out items; a pair of an item with itself counts, with 0, so that this is "
+    "MSD, the mean squared difference: for a pair of items, the difference of their predicted "
+    "ratings minus that of their true ratings, squared; averaged over all m² ordered pairs of a "
+    "user's m held-out items; a pair of an item with itself counts as 0, so the MSD is "
     "(m\u00a0−\u00a01)/m "
-    "of the mean over pairs of two items.",
-    "M1D, the mean 1-norm difference: the same distance without the square, over the same pairs.",
+    "of the mean over pairs of different items.",
+    "M1D, the mean 1-norm difference: the same with the absolute value in place of the square.",
     "Misranking: the share of a user's pairs of held-out items with different ratings that the "
-    "scores put in the wrong order; equal scores count as wrong, so that a constant has 1.",
+    "scores put in the wrong order; equal scores count as wrong, so a constant has 1.",
 )
 _BASELINE_NOTES = {
     "constant": "baseline: one score for all items",
     "item_offset": "baseline: the items' average ratings",
 }
-# the title, and whether more is better; {n} is how many items the metrics of the top look at
+# the title, and whether higher is better; {n} is the number of items that the metric looks at
 _OTHER_METRICS = {
     "hr1": ("hinge rank cost", False),
     "hmp1": ("HMP, n = 1", False),
@@ -57,10 +57,10 @@ _OTHER_METRICS = {
 _ALL, _COLD = "all", "cold"
 
 
-def evidence(summary: Rows, status: Status, group: str = _ALL) -> Evidence:
-    """Return what the table `summary` says about all users or a group of them.
+def evidence_of(summary: Rows, status: Status, group: str = _ALL) -> Evidence:
+    """Return the evidence in the table `summary`, for all users or for one user group.
 
-    Cold users have too few ratings to learn from: of them nobody is learned.
+    Cold users have too few ratings to learn from, so all of them have a fallback.
     """
     means: dict[str, dict[str, float | None]] = {}
     users: dict[str, dict[str, int]] = {}
@@ -75,20 +75,20 @@ def evidence(summary: Rows, status: Status, group: str = _ALL) -> Evidence:
 
 
 def summary_section(summary: Rows, status: Status) -> Section:
-    """Return the means that matter most, and what they are."""
-    found, rows = evidence(summary, status), _by_metric(summary, _ALL)
+    """Return the means of the main metrics, with the definitions of these metrics."""
+    evidence, rows = evidence_of(summary, status), _by_metric(summary, _ALL)
     body = [
         [
             Cell(learner, note=_BASELINE_NOTES[learner] if baseline else ""),
-            *[_mean_cell(found, rows[learner, metric], higher=False) for metric in MAIN_METRICS],
+            *[_mean_cell(evidence, rows[learner, metric], higher=False) for metric in MAIN_METRICS],
         ]
-        for learner, baseline in in_order(found.means)
+        for learner, baseline in in_order(evidence.means)
     ]
     table = Table(
         ["learner", *[title for title, _ in MAIN_METRICS.values()]],
         body,
-        "Means over users, on ratings held out from learning; below each the number of users that "
-        "have the metric. Lower is better, the best mean is marked. ± is half of a t interval. "
+        "Means over users, on held-out ratings; below each mean, the number of users for whom the "
+        "metric is defined. Lower is better, the best mean is marked. ± is half of a t interval. "
         f"{_few_users_rule()}",
     )
     return Section("Summary", [table, Notes("What is measured", _MEANINGS)])
@@ -99,56 +99,64 @@ def groups_section(summary: Rows, status: Status) -> Section:
     rows = {group: _by_metric(summary, group) for group in _groups(summary)}
     learners = in_order(row["learner"] for row in summary)
     body = []
-    for group, own in rows.items():
-        found = evidence(summary, status, group)
-        users = max(own[learner, "msd"]["users"] for learner, _ in learners)
+    for group, group_rows in rows.items():
+        evidence = evidence_of(summary, status, group)
+        users = max(group_rows[learner, "msd"]["users"] for learner, _ in learners)
         if users:
-            cells = [_mean_cell(found, own[learner, "msd"], higher=False, usual=users)
-                     for learner, _ in learners]  # fmt: skip
+            cells = [
+                _mean_cell(evidence, group_rows[learner, "msd"], higher=False, group_users=users)
+                for learner, _ in learners
+            ]
             body.append([Cell(group), Cell(f"{users:,}"), *cells])
     header = ["training ratings", "users", *[learner for learner, _ in learners]]
-    words = f"Means over the users of a group. {_few_users_rule()}"
-    return Section("MSD by user group", [Table(header, body, words)])
+    caption = f"Means over the users of a group. {_few_users_rule()}"
+    return Section("MSD by user group", [Table(header, body, caption)])
 
 
 def other_metrics_section(
     summary: Rows, status: Status, top_n: int, relevant_from: float
 ) -> Section:
     """Return the means of the other metrics."""
-    found, rows = evidence(summary, status), _by_metric(summary, _ALL)
-    learners = in_order(found.means)
+    evidence, rows = evidence_of(summary, status), _by_metric(summary, _ALL)
+    learners = in_order(evidence.means)
     body = [
         [
             Cell(title.format(n=top_n)),
-            Cell(_wanted(metric, higher=higher), left=True),
-            *[_mean_cell(found, rows[learner, metric], higher=higher) for learner, _ in learners],
+            Cell(_direction(metric, higher=higher), left=True),
+            *[
+                _mean_cell(evidence, rows[learner, metric], higher=higher)
+                for learner, _ in learners
+            ],
         ]
         for metric, (title, higher) in _OTHER_METRICS.items()
     ]
     header = ["metric", "better", *[learner for learner, _ in learners]]
-    words = "Means over users, held-out ratings; below each the number of users that have it."
+    caption = (
+        "Means over users, on held-out ratings; below each mean, the number of users for whom the "
+        "metric is defined."
+    )
     notes = Notes("What is measured", [
         f"NDCG@{top_n} adds up 2^rating − 1 over the first {top_n} held-out items, each divided by "
-        "log₂(1\u00a0+\u00a0place), and divides by what the best order has.",
-        f"For AUC, precision, recall and average precision an item is relevant from a rating of "
-        f"{shown(relevant_from)} on; @{top_n} looks at the first {top_n} held-out items.",
-        "The hinge rank cost and HMP are 0 for a constant, which orders nothing: less is not "
-        "better, and none is marked.",
+        "log₂(1\u00a0+\u00a0place), and divides the sum by that of the best order.",
+        f"For AUC, precision, recall and average precision an item is relevant if its rating is at "
+        f"least {shown(relevant_from)}; @{top_n} means the first {top_n} held-out items.",
+        "The hinge rank cost and HMP are 0 for a constant, which orders nothing. Lower is "
+        "therefore not always better, and no mean is marked.",
     ])  # fmt: skip
-    return Section("Other metrics", [Table(header, body, words), notes])
+    return Section("Other metrics", [Table(header, body, caption), notes])
 
 
-def roc_section(roc: Rows, found: Evidence) -> Section:
-    """Return the mean ROC curves over all users, of learners that say something."""
+def roc_section(roc: Rows, evidence: Evidence) -> Section:
+    """Return the mean ROC curves over all users, of the learners that have results."""
     curves = []
-    for position, (learner, baseline) in enumerate(in_order(found.means)):
-        own = sorted(
+    for position, (learner, baseline) in enumerate(in_order(evidence.means)):
+        points = sorted(
             (row for row in roc if row["learner"] == learner and row["user_group"] == _ALL),
             key=lambda row: float(row["false_positive_rate"]),
         )
-        if own and found.nothing_because(learner) is None:
-            x = [row["false_positive_rate"] for row in own]
-            y = [row["true_positive_rate"] for row in own]
+        if points and evidence.nothing_because(learner) is None:
+            x = [row["false_positive_rate"] for row in points]
+            y = [row["true_positive_rate"] for row in points]
             curves.append(Curve(learner, position, baseline, x, y))
     if not curves:
         return Section("ROC", ["No user has both relevant and other held-out items."])
@@ -158,7 +166,7 @@ def roc_section(roc: Rows, found: Evidence) -> Section:
 
 
 def bounds_section(bounds: Rows) -> Section:
-    """Return the bounds beside what was measured."""
+    """Return the bounds beside the measured costs."""
     body = [
         [
             Cell(row["learner"]),
@@ -176,8 +184,9 @@ def bounds_section(bounds: Rows) -> Section:
     table = Table(
         ["learner", "bound", "users", "training cost", "held-out cost", "bound", "holds", "useful"],
         body,
-        "Means over users. The stability bound is on the MSD, the margin bound on the "
-        "misranking. Useful: users whose bound is below what a constant guarantees.",
+        "Means over users. The stability bound limits the MSD, the margin bound the misranking. "
+        "Holds: users whose held-out cost is within the bound. Useful: users whose bound is below "
+        "what a constant guarantees.",
     )
     return Section("Generalisation bounds", [table])
 
@@ -186,12 +195,12 @@ def distribution_section(histograms: Mapping[str, Sequence[Histogram]]) -> Secti
     """Return the distributions over users of the main metrics."""
     plots: list[Plot | str] = []
     for metric, (title, axis) in MAIN_METRICS.items():
-        own = histograms.get(metric, [])
-        if not own:
-            plots.append(f"{title}: no learner has values of {FEWEST_USERS} users or more.")
+        shares = histograms.get(metric, [])
+        if not shares:
+            plots.append(f"{title}: no learner has values for {FEWEST_USERS} users or more.")
             continue
-        means = ", ".join(f"{h.label} {h.mean:.3f}" for h in own if h.mean is not None)
-        svg = histogram_svg(title, axis, own)
+        means = ", ".join(f"{h.label} {h.mean:.3f}" for h in shares if h.mean is not None)
+        svg = histogram_svg(title, axis, shares)
         plots.append(Plot(svg, f"Distribution of {axis} over users; means: {means}."))
     return Section("Distribution over users", plots)
 
@@ -212,30 +221,34 @@ def _group_order(name: str) -> int:
 
 
 def _mean_cell(
-    found: Evidence, row: Mapping[str, Any], *, higher: bool, usual: int | None = None
+    evidence: Evidence, row: Mapping[str, Any], *, higher: bool, group_users: int | None = None
 ) -> Cell:
-    """Return a mean with its interval and number of users, which `usual` may say already."""
+    """Return a mean with its interval and number of users; no number if it is `group_users`."""
     learner, metric, users = row["learner"], row["metric"], row["users"]
-    if (reason := found.nothing_because(learner)) is not None:
+    if (reason := evidence.nothing_because(learner)) is not None:
         return Cell("–", note=reason)
-    mean = found.mean(learner, metric)
+    mean = evidence.mean(learner, metric)
     if mean is None:
-        return Cell("–", note="no user has it")
-    reach = 0.0 if row["ci_high"] is None or not enough_users(users) else row["ci_high"] - mean
-    half = f" ± {reach:.4f}" if reach > 0.0 else ""
-    note = "" if users == usual else over(users, sum(found.status[learner].values()), usual)
-    best = found.best(metric, higher=higher)
-    return Cell(f"{shown(mean, '.4f')}{half}", best=mean == best, note=note)
+        return Cell("–", note="defined for no user")
+    half_width = 0.0 if row["ci_high"] is None or not enough_users(users) else row["ci_high"] - mean
+    interval = f" ± {half_width:.4f}" if half_width > 0.0 else ""
+    note = (
+        ""
+        if users == group_users
+        else over(users, sum(evidence.status[learner].values()), group_users)
+    )
+    best = evidence.best(metric, higher=higher)
+    return Cell(f"{shown(mean, '.4f')}{interval}", best=mean == best, note=note)
 
 
-def over(users: int, total: int, usual: int | None = None) -> str:
-    """Say over how many users a mean is; of a group with `usual` users the total is not known."""
-    if usual is not None:
+def over(users: int, total: int, group_users: int | None = None) -> str:
+    """Return the number of users of a mean, with the total unless the users are a group."""
+    if group_users is not None:
         return f"over {users:,}"
     return f"over all {users:,}" if users == total else f"over {users:,} of {total:,}"
 
 
-def _wanted(metric: str, *, higher: bool) -> str:
+def _direction(metric: str, *, higher: bool) -> str:
     if metric in FREE_FOR_A_CONSTANT:
         return "lower, 0 for a constant"
     return "higher" if higher else "lower"

@@ -37,7 +37,7 @@ def bands_svg(
     log_y: bool = False,
     y_limits: tuple[float, float] | None = None,
 ) -> str:
-    """Return the curves; lines differ in their dashes too, for those who see no colours."""
+    """Return the curves as SVG; each has its own dashes, for readers who do not see colours."""
     figure = new_figure(7.2, 3.8)
     axes = figure.add_subplot()
     for place, band in enumerate(bands):

@@ -1,4 +1,4 @@
-"""Text in columns for the console: as wide as it is shown, wide characters included."""
+"""Text in columns for the console, aligned by displayed width, wide characters included."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ def width(text: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most so many places; what is longer ends in an ellipsis."""
+    """Return the text cut to at most `most` places; a cut text ends in an ellipsis."""
     if width(text) <= most:
         return text
-    kept, room = [], most - 1
+    kept, places_left = [], most - 1
     for character in text:
-        room -= _places(character)
-        if room < 0:
+        places_left -= _places(character)
+        if places_left < 0:
             break
         kept.append(character)
     return "".join(kept) + "…"
 
 
 def pad(text: str, places: int, *, right: bool = False) -> str:
-    """Return a text filled up with blanks; `right` puts it to the right."""
+    """Return the text padded with blanks to so many places; `right` aligns it to the right."""
     blanks = " " * (places - width(text))
     return blanks + text if right else text + blanks
 
 
 def in_columns(rows: Sequence[Row], numbers: Sequence[bool]) -> list[str]:
-    """Return rows as lines with columns under each other, those of numbers to the right."""
+    """Return rows as lines of aligned columns; columns of numbers are aligned to the right."""
     if not rows:
         return []
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]

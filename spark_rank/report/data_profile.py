@@ -1,4 +1,4 @@
-"""What the data look like: counts, ratings, activity of users, popularity of items."""
+"""The data in the report: counts, ratings, activity of users, popularity of items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_rank.wording import count_of
 
 
 def data_section(kept: int, ingest: IngestFacts, prepare: PrepareFacts) -> Section:
-    """Return the numbers and pictures of the ratings; ingest has `kept` so many of its rows."""
+    """Return the numbers and plots of the ratings; `kept` is how many rows `ingest` kept."""
     parts: list[Table | Plot | str] = [_numbers(kept, ingest, prepare)]
     if prepare.filters:
         parts.append(_filters(prepare.filters, settled=prepare.filters_settled))
@@ -27,7 +27,7 @@ def data_section(kept: int, ingest: IngestFacts, prepare: PrepareFacts) -> Secti
 
 
 def _numbers(kept: int, ingest: IngestFacts, facts: PrepareFacts) -> Table:
-    """Return what came in, what was set aside, and what is learned from."""
+    """Return the numbers of rows read, set aside and kept, and of ratings to learn from."""
     profile = facts.profile
     quarantined, dropped = ingest.quarantined_by_reason, ingest.dropped_by_reason
     numbers = [
@@ -47,11 +47,15 @@ def _numbers(kept: int, ingest: IngestFacts, facts: PrepareFacts) -> Table:
         ("ratings without a time", f"{profile.without_time:,}"),
     ]
     body = [[Cell(name), Cell(value)] for name, value in numbers]
-    return Table(["what", "number"], body, "Users, items and what follows: after the filters.")
+    return Table(
+        ["what", "number"],
+        body,
+        "Users, items and all numbers below them are counted after the filters.",
+    )
 
 
 def _filters(steps: Sequence[FilterFacts], *, settled: bool) -> Table:
-    """Return what every filter kept and dropped."""
+    """Return the numbers that every filter kept and dropped."""
     body = [
         [
             Cell(step.filter),
@@ -78,19 +82,19 @@ def _rating_plot(histogram: Sequence[RatingBin]) -> Plot:
     if levels:
         places, width = [float(place) for place in range(len(levels))], 0.8
         labels = [f"{level:g}" for level in levels]
-        step = -(-len(levels) // 20)  # more labels than that would run into each other
+        step = -(-len(levels) // 20)  # more than 20 labels would overlap
         axes.set_xticks(places[::step], labels[::step])
         ends = (-0.6, len(levels) - 0.4)
     else:
         places = [(low + high) / 2.0 for low, high in bins]
-        # one single value has no width of its own
+        # a scale of a single value has no width
         width = bins[0][1] - bins[0][0] or 1.0
         ends = (places[0] - width / 2, places[-1] + width / 2)
     axes.bar(places, shares, width=width, color=COLOURS[0], alpha=0.8, label="ratings")
     dress(axes, "ratings", "rating", "share of ratings", ends)
     top = max(histogram, key=lambda entry: entry.ratings)
     words = (
-        f"Distribution of {count_of(total, 'rating')}; the most frequent is {_place(top)} with "
+        f"Distribution of {count_of(total, 'rating')}; the most frequent is {_bin_name(top)} with "
         f"{100 * top.ratings / total:.1f} %."
     )
     return Plot(to_svg(figure), words)
@@ -102,7 +106,7 @@ def _activity_plot(profile: DataProfile) -> Plot:
     axes = figure.add_subplot()
     curves = {"users": profile.user_activity, "items": profile.item_popularity}
     for position, (label, bins) in enumerate(curves.items()):
-        # an empty bin has no place on a logarithmic axis: the line goes on to the next
+        # a logarithmic axis cannot show an empty bin: the line skips it
         filled = [entry for entry in bins if entry[1]]
         x, y = [start for start, _ in filled], [count for _, count in filled]
         axes.plot(x, y, color=COLOURS[position], linewidth=2.0, marker="o", markersize=3.5,
@@ -113,15 +117,15 @@ def _activity_plot(profile: DataProfile) -> Plot:
     dress(axes, "activity", "number of ratings (four bins to a factor of ten)", "users or items",
            (0.8, 1.5 * most))  # fmt: skip
     words = (
-        "How many users and items have how many ratings. Half of the users or more have "
-        f"{_end_of_half(curves['users'])} each, half of the items or more "
+        "How many users and items have how many ratings. At least half of the users have "
+        f"{_end_of_half(curves['users'])} each, at least half of the items "
         f"{_end_of_half(curves['items'])}."
     )
     return Plot(to_svg(figure), words)
 
 
 def _end_of_half(bins: Bins) -> str:
-    """Return below what number of ratings half of all lie, as far as the bins tell."""
+    """Return the range of ratings that half of the users or items are in, to the nearest bin."""
     total, so_far = sum(count for _, count in bins), 0
     for place, (_, count) in enumerate(bins[:-1]):
         so_far += count
@@ -130,7 +134,7 @@ def _end_of_half(bins: Bins) -> str:
     return f"{bins[-1][0]:,} or more"
 
 
-def _place(entry: RatingBin) -> str:
+def _bin_name(entry: RatingBin) -> str:
     if entry.rating is not None:
         return f"{entry.rating:g}"
     return f"from {entry.low:g} to {entry.high:g}"

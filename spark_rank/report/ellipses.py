@@ -1,4 +1,4 @@
-"""The picture of the ellipses: who predicts which rank where."""
+"""The picture of the experiment with ellipses: the rank that each method predicts where."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def ellipses(results: Sequence[Mapping[str, Any]]) -> list[Plot]:
     words = (
         f"Regions of the ranks 1 (light) to {N_RANKS} (dark) as predicted by "
         f"{', '.join(regions)}, with the training points of the first training set; every rank "
-        "has a marker of its own."
+        "has its own marker."
     )
     return [Plot(to_svg(figure), words)]
 
 
 def _draw_regions(axes: Axes, ranks: NDArray[np.float64]) -> None:
-    """Draw the cells of every rank as one path: an image would be data, which no page may fetch."""
+    """Draw the cells of every rank as one path: the page may not load images."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -61,7 +61,7 @@ def _draw_regions(axes: Axes, ranks: NDArray[np.float64]) -> None:
         corners = _rows_of_cells(ranks == rank, edges)
         if len(corners):
             codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(corners) // 5)
-            # the thin line hides the seam between neighbours that smoothed edges leave
+            # smoothed edges leave a seam between neighbours: the thin line hides it
             axes.add_patch(PathPatch(Path(corners, codes), facecolor=colour, edgecolor=colour,
                                      linewidth=0.3))  # fmt: skip
     axes.set_xlim(-HALF_WIDTH, HALF_WIDTH)
@@ -70,7 +70,7 @@ def _draw_regions(axes: Axes, ranks: NDArray[np.float64]) -> None:
 
 
 def _rows_of_cells(chosen: NDArray[np.bool_], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return five corners, the first one twice, for every run of chosen cells of a row."""
+    """Return five corners, the first one twice, for every run of chosen cells in a row."""
     padded = np.pad(chosen, ((0, 0), (1, 1))).astype(np.int8)
     rows, begins = np.nonzero(np.diff(padded) == 1)
     _, ends = np.nonzero(np.diff(padded) == -1)
@@ -81,8 +81,8 @@ def _rows_of_cells(chosen: NDArray[np.bool_], edges: NDArray[np.float64]) -> NDA
 
 def _draw_points(axes: Axes, x: Any, y: Any, ranks: Any) -> None:
     for rank, marker in enumerate(_MARKERS, start=1):
-        own = ranks == rank
+        of_rank = ranks == rank
         axes.scatter(
-            x[own], y[own], marker=marker, s=16, color=COLOURS[rank - 1], edgecolors="#1d2127",
-            linewidths=0.8,
+            x[of_rank], y[of_rank], marker=marker, s=16, color=COLOURS[rank - 1],
+            edgecolors="#1d2127", linewidths=0.8,
         )  # fmt: skip

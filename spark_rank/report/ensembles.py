@@ -10,9 +10,9 @@ from spark_rank.report.page import Cell, Plot, Section, Table
 
 Rows = Sequence[Mapping[str, Any]]
 
-# read-outs of one run share its curve
+# these are read out of the same passes as PRank, so their curves are the same
 _SAME_CURVE = ("prank_averaged", "prank_voted")
-# beyond these many rounds hardly any user is left: their mean says little of the others
+# a curve ends where less than this share of the samples is left: a mean of few says little
 _LEAST_SHARE = 0.01
 _DIVERSITY_HEADER = [
     "ensemble", "combined by", "sees an example", "members", "angle", "disagreement", "seen",
@@ -23,13 +23,13 @@ _DIVERSITY_HEADER = [
 def ensembles_section(
     curve: Rows, diversity: Rows, metrics: Rows | None, settings: Mapping[str, Any]
 ) -> Section:
-    """Return curves and tables; `metrics` are there for a sequence only."""
+    """Return the curves and tables of ensembles; only a sequence has `metrics`."""
     if settings["sequence"] is not None:
-        words = "Learned on one sequence; the rivals see what the first ensemble sees."
+        words = "Learned on one sequence. The rivals learn from the features of the first ensemble."
     elif settings["user"] is not None:
         words = f"Learned on the ratings of user {settings['user']}."
     else:
-        words = "Learned for every user; their accuracy stands with that of the other learners."
+        words = "Learned for every user. The tables of all learners show their accuracy."
     parts: list[Table | Plot | str] = [words, _curves(curve)]
     if metrics:
         parts.append(_metrics_table(metrics))
@@ -42,7 +42,7 @@ def _curves(curve: Rows) -> Plot:
         _band(name, position, [row for row in curve if row["learner"] == name])
         for position, name in enumerate(names)
     ]
-    svg = bands_svg("Learning on the way", "examples seen", "mean rank loss so far", drawn,
+    svg = bands_svg("Online learning", "examples seen", "mean rank loss so far", drawn,
                     log_x=True)  # fmt: skip
     ends = ", ".join(f"{band.label} {band.y[-1]:.3f} after {band.x[-1]:,}" for band in drawn)
     banded = any(row["ci_low"] is not None for row in curve)
@@ -51,7 +51,7 @@ def _curves(curve: Rows) -> Plot:
 
 
 def _band(name: str, position: int, rows: Rows) -> Band:
-    """Return a learner's curve as far as enough samples reach; one sample has no interval."""
+    """Return a learner's curve up to where few samples are left; one sample has no interval."""
     least = _LEAST_SHARE * max(row["samples"] for row in rows)
     shown = sorted((r for r in rows if r["samples"] >= least), key=lambda r: int(r["round"]))
     low, high = (
@@ -64,17 +64,17 @@ def _band(name: str, position: int, rows: Rows) -> Band:
 
 def _metrics_table(metrics: Rows) -> Table:
     names = _in_order(row["metric"] for row in metrics if row["mean"] is not None)
-    found = {(row["learner"], row["metric"]): row for row in metrics}
+    rows = {(row["learner"], row["metric"]): row for row in metrics}
     best = {name: _best(name, [row for row in metrics if row["metric"] == name]) for name in names}
     body = [
         [Cell(learner), *[
-            Cell(_mean(found[learner, name]), best=found[learner, name]["mean"] == best[name])
+            Cell(_mean(rows[learner, name]), best=rows[learner, name]["mean"] == best[name])
             for name in names
         ]]
         for learner in _in_order(row["learner"] for row in metrics)
     ]  # fmt: skip
     trials = max(row["trials"] for row in metrics)
-    caption = f"Means over {trials} trials, with t intervals." if trials > 1 else "Of 1 trial."
+    caption = f"Means over {trials} trials, with t intervals." if trials > 1 else "From 1 trial."
     return Table(["learner", *names], body, caption)
 
 
@@ -95,9 +95,9 @@ def _diversity_table(diversity: Rows) -> Table:
         for row in diversity
     ]  # fmt: skip
     caption = (
-        "Angle: between a member and the mean of all. Disagreement: pairs of members that rank a "
-        "held-out item differently. Seen and updates are per member. N members cost N passes of a "
-        "single PRank, in parallel."
+        "Angle: between a member and the mean of all members. Disagreement: pairs of members that "
+        "rank a held-out item differently. Seen and updates are per member. N members cost as much "
+        "as N passes of a single PRank, and run in parallel."
     )
     return Table(_DIVERSITY_HEADER, body, caption)
 
@@ -117,5 +117,5 @@ def _best(metric: str, rows: Rows) -> float | None:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """Return every name once, in the order in which they come."""
+    """Return every name once, in the given order."""
     return list(dict.fromkeys(names))

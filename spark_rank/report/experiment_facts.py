@@ -1,4 +1,4 @@
-"""What an experiment was run on, and where its time went."""
+"""The data sets of an experiment, and where its time went."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_rank.wording import count_of
 
 
 def data_table(profiles: Sequence[RatingSetProfile]) -> Table:
-    """Return a row per data set: how large it is, and its scale."""
+    """Return a row per data set, with its size and its rating scale."""
     body = [
         [
             Cell(profile.name),
@@ -25,8 +25,8 @@ def data_table(profiles: Sequence[RatingSetProfile]) -> Table:
         ]
         for profile in profiles
     ]
-    header = ["data set", "users", "items", "ratings", "density", "of a user: median / most",
-              "scale", "mean"]  # fmt: skip
+    header = ["data set", "users", "items", "ratings", "density",
+              "ratings of a user: median / most", "scale", "mean"]  # fmt: skip
     dropped = [
         f"Dropped: {count_of(profile.implicit, 'row')} of {profile.name} without a rating."
         for profile in profiles
@@ -36,14 +36,14 @@ def data_table(profiles: Sequence[RatingSetProfile]) -> Table:
 
 
 def steps_table(times: Mapping[str, tuple[float, Mapping[str, float]]]) -> Table:
-    """Return by run which step took how many of all its seconds, and what share."""
+    """Return the seconds of every run by step, and their share of the run's time."""
     body = []
     for run_id, (whole, steps) in times.items():
-        rest = max(whole - sum(steps.values()), 0.0)
+        other = max(whole - sum(steps.values()), 0.0)
         body += [[Cell(run_id)]] if len(times) > 1 else []
         body += [
             [Cell(step), Cell(f"{seconds:,.1f}"), Cell(_share(seconds, whole))]
-            for step, seconds in {**steps, "all else": rest}.items()
+            for step, seconds in {**steps, "other": other}.items()
         ]
     return Table(["step", "seconds", "share"], body, "Where the time went.")
 

@@ -15,15 +15,15 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 _ROUNDING = 1e-12
-_OF_CLAIMS = (
-    "Differences on the same units; undecided: the interval holds 0. The p-values are those of the "
-    "signed-rank test, corrected by Holm's method over all statements."
+_CLAIMS_CAPTION = (
+    "Differences are taken unit by unit. Undecided: the interval contains 0. The p-values are from "
+    "the signed-rank test, corrected by Holm's method over all statements."
 )
 _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
 def single_metrics(experiment: Experiment, summary: Rows) -> list[str]:
-    """Return the metrics of numbers that are no points of a curve, in order."""
+    """Return the metrics whose values are single numbers and not points of a curve, in order."""
     curves = {curve.metric for curve in experiment.curves}
     names = [row["metric"] for row in summary if row["x"] is None and row["metric"] not in curves]
     return list(dict.fromkeys(names))
@@ -34,7 +34,7 @@ def figures_table(experiment: Experiment, summary: Rows, metric: str) -> Table:
     rows = [row for row in summary if row["x"] is None and row["metric"] == metric]
     published = any(row["published"] is not None for row in rows)
     undefined = any(row["undefined"] for row in rows)
-    # what is compared stands together: on a telephone the other columns are out of sight
+    # compared columns come first: on a narrow screen the others are out of sight
     header = ["method", "mean ± deviation"]
     header += ["published", "difference"] if published else []
     header += ["95 % interval", "n"]
@@ -48,11 +48,11 @@ def figures_table(experiment: Experiment, summary: Rows, metric: str) -> Table:
         cells += [Cell(interval(row["ci_low"], row["ci_high"])), Cell(f"{row['n']:,}")]
         cells += [Cell(f"{row['undefined']:,}")] if undefined else []
         body.append(cells)
-    return Table(header, body, _meaning_of_marks(experiment, metric) if published else "")
+    return Table(header, body, _marks_caption(experiment, metric) if published else "")
 
 
 def claims_table(claims: Rows) -> Table:
-    """Return what is claimed of two methods, with the difference on the same units."""
+    """Return the statements on two methods, with their difference on the same units."""
     header = ["statement", "metric", "by", "holds", "95 % interval", "Wilcoxon p", "n"]
     body = []
     for row, heading in _by_part(claims):
@@ -67,11 +67,11 @@ def claims_table(claims: Rows) -> Table:
             Cell(p_value(row.get("wilcoxon_p_holm"))),
             Cell(f"{row['n']:,}"),
         ])  # fmt: skip
-    return Table(header, body, _OF_CLAIMS)
+    return Table(header, body, _CLAIMS_CAPTION)
 
 
 def chosen_table(chosen: Mapping[str, Any]) -> Table:
-    """Return what a pilot chose: by part and method, or by method alone."""
+    """Return the settings that the pilot chose, by part and method or by method alone."""
     body = []
     for name, value in chosen.items():
         if "setting" in value:
@@ -85,13 +85,13 @@ def chosen_table(chosen: Mapping[str, Any]) -> Table:
 
 
 def timing_parts(timings: Sequence[Timing]) -> list[Part]:
-    """Return times over sizes, a table and a plot per task."""
+    """Return training times by number of ratings: a table and a plot per task."""
     parts: list[Part] = []
     for task in dict.fromkeys(row.task for row in timings):
-        own = [row for row in timings if row.task == task]
-        methods = list(dict.fromkeys(row.method for row in own))
-        sizes = sorted({row.x for row in own})
-        seconds = {(row.method, row.x): row.seconds for row in own}
+        task_rows = [row for row in timings if row.task == task]
+        methods = list(dict.fromkeys(row.method for row in task_rows))
+        sizes = sorted({row.x for row in task_rows})
+        seconds = {(row.method, row.x): row.seconds for row in task_rows}
         body = [
             [Cell(f"{size:,.0f}"), *[Cell(_duration(seconds.get((m, size)))) for m in methods]]
             for size in sizes
@@ -111,25 +111,25 @@ def timing_parts(timings: Sequence[Timing]) -> list[Part]:
 
 
 def is_better(experiment: Experiment, row: Row) -> bool:
-    """Tell whether our figure is the published one or better; what is exact cannot be bettered."""
+    """Tell whether our figure equals or betters the published one; exact ones must be equal."""
     if row["metric"] in experiment.exact:
         return abs(row["difference"]) <= _ROUNDING * max(1.0, abs(row["published"]))
     sign = -1.0 if row["metric"] in experiment.higher_is_better else 1.0
     return bool(sign * row["difference"] <= 0.0)
 
 
-def _meaning_of_marks(experiment: Experiment, metric: str) -> str:
+def _marks_caption(experiment: Experiment, metric: str) -> str:
     if metric in experiment.exact:
-        return "✓ the exact figure is within the interval; ✗ it is not, on whichever side."
-    return "✓ at the published figure, within both intervals, or better; ✗ worse by more than both."
+        return "✓ the exact figure is within the interval; ✗ it is outside, on either side."
+    return "✓ equal to the published figure, within both intervals, or better; ✗ worse by more."
 
 
 def _by_part(rows: Rows) -> Iterator[tuple[Row, str | None]]:
-    """Yield the rows, the first of each part with its name if there are several parts."""
+    """Yield the rows part by part; the first of a part with its name, if there are several."""
     parts = list(dict.fromkeys(row["part"] for row in rows))
     for part in parts:
-        own = [row for row in rows if row["part"] == part]
-        for place, row in enumerate(own):
+        part_rows = [row for row in rows if row["part"] == part]
+        for place, row in enumerate(part_rows):
             yield row, part if place == 0 and len(parts) > 1 else None
 
 

@@ -38,16 +38,16 @@ from spark_rank.report.spreads import Spread, spread_plot
 from spark_rank.wording import count_of
 
 Rows = Sequence[Mapping[str, Any]]
-# what an experiment shows beside tables and curves, from its table of results
+# the pictures of an experiment beside its tables and curves, drawn from its results
 PICTURES: dict[str, Callable[[Rows], Sequence[Plot]]] = {"prank_ellipses": ellipses}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment left: the record of its stage with its facts, and its tables.
+    """The outcome of an experiment: the record of its stage with its facts, and its tables.
 
-    `results` may be empty where no picture is drawn from them; `spreads` are those over test users;
-    `failure` says why it left nothing.
+    `results` may be empty if no picture is drawn from them; `spreads` are those over test users;
+    `failure` is the reason if the experiment failed.
     """
 
     record: Mapping[str, Any]
@@ -60,17 +60,17 @@ class Outcome:
 
     @property
     def experiment(self) -> Experiment:
-        """Return its definition."""
+        """Return the definition of the experiment."""
         return EXPERIMENTS[self.record["settings"]["name"]]
 
     @property
     def skipped(self) -> bool:
-        """Tell whether its data was missing."""
+        """Tell whether the experiment was skipped because its data is missing."""
         return self.facts.skipped
 
     @property
     def nothing_because(self) -> str | None:
-        """Say why there is nothing to show; None if there is."""
+        """Return why there are no results; None if there are some."""
         if self.failure is not None:
             return f"failed: {self.failure}"
         if self.skipped:
@@ -79,10 +79,10 @@ class Outcome:
 
 
 def failed_outcome(experiment: str, failure: str) -> Outcome:
-    """Return the outcome of an experiment that left nothing."""
+    """Return the outcome of an experiment that failed with this message."""
     record = {"settings": {"name": experiment}}
-    nothing = ExperimentFacts(units=0, data={}, missing=())
-    return Outcome(record, nothing, [], [], [], failure=failure)
+    facts = ExperimentFacts(units=0, data={}, missing=())
+    return Outcome(record, facts, [], [], [], failure=failure)
 
 
 def experiment_page(run_id: str, outcome: Outcome) -> str:
@@ -100,28 +100,28 @@ def experiment_page(run_id: str, outcome: Outcome) -> str:
 
 def reproduction_page(outcomes: Mapping[str, Outcome]) -> str:
     """Return one page about several experiments, by their run ids."""
-    done = [outcome for outcome in outcomes.values() if outcome.nothing_because is None]
-    subtitle = (
-        f"{len(done)} of {count_of(len(outcomes), 'experiment')}; the data decides which can be run"
-    )
-    left = {run_id: one for run_id, one in outcomes.items() if one.failure is None}
-    settings = {run_id: outcome.record["settings"] for run_id, outcome in left.items()}
-    records = {run_id: outcome.record for run_id, outcome in left.items()}
+    with_results = [outcome for outcome in outcomes.values() if outcome.nothing_because is None]
+    total = count_of(len(outcomes), "experiment")
+    subtitle = f"{len(with_results)} of {total}; each of them needs its data set"
+    not_failed = {run_id: one for run_id, one in outcomes.items() if one.failure is None}
+    settings = {run_id: outcome.record["settings"] for run_id, outcome in not_failed.items()}
+    records = {run_id: outcome.record for run_id, outcome in not_failed.items()}
     return render("The papers' experiments", subtitle, [
         overview_section(outcomes),
         *[experiment_section(outcome) for outcome in outcomes.values()],
-        _how_they_were_run(left),
+        _how_they_were_run(not_failed),
         Section("Settings", [Preformatted(_as_yaml(settings))]),
         Section("Versions", [Preformatted(_as_yaml(_versions(records)))]),
     ])  # fmt: skip
 
 
 def experiment_section(outcome: Outcome) -> Section:
-    """Return all that there is to say of an experiment's findings."""
+    """Return the section on an experiment: its data, results, choices and deviations."""
     experiment = outcome.experiment
     parts: list[Part] = [experiment.about, *_data(outcome)]
     if outcome.nothing_because is not None:
-        words = "So it was skipped." if outcome.failure is None else f"It {outcome.nothing_because}"
+        skipped = outcome.failure is None
+        words = "It was skipped." if skipped else f"It {outcome.nothing_because}"
         return Section(experiment.title, [*parts, words])
     parts += [*_verdict(outcome), *_findings(outcome), *_choices(outcome)]
     if experiment.explanations:
@@ -132,7 +132,7 @@ def experiment_section(outcome: Outcome) -> Section:
 
 
 def _data(outcome: Outcome) -> list[Part]:
-    """Return what was read, and what was missing."""
+    """Return the data sets that were read, and those that are missing."""
     facts = outcome.facts
     parts: list[Part] = [f"Missing data: {missing}." for missing in facts.missing]
     if facts.profiles:
@@ -147,49 +147,58 @@ def _findings(outcome: Outcome) -> list[Part]:
     experiment, parts = outcome.experiment, list[Part]()
     for metric in single_metrics(experiment, outcome.summary):
         parts += [Heading(metric), figures_table(experiment, outcome.summary, metric)]
-        if own := [one for one in outcome.spreads if one.metric == metric]:
-            parts.append(spread_plot(metric, own))
+        if spreads := [one for one in outcome.spreads if one.metric == metric]:
+            parts.append(spread_plot(metric, spreads))
     for curve in experiment.curves:
         parts += [*_curves(outcome, curve), *_undefined(outcome, curve)]
     if experiment.name in PICTURES:
         parts += PICTURES[experiment.name](outcome.results)
     if outcome.claims:
-        parts += [Heading("Statements, tested"), claims_table(outcome.claims)]
+        parts += [Heading("Tested statements"), claims_table(outcome.claims)]
     return parts
 
 
 def _choices(outcome: Outcome) -> list[Part]:
-    """Return what was timed, and what was chosen by the pilot."""
+    """Return the measured times, and the settings that the pilot chose."""
     parts = timing_parts(outcome.facts.timings)
     if outcome.facts.chosen:
-        parts += [Heading("Chosen on other users"), chosen_table(outcome.facts.chosen)]
+        parts += [Heading("Settings chosen on other users"), chosen_table(outcome.facts.chosen)]
     return parts
 
 
 def overview_section(outcomes: Mapping[str, Outcome]) -> Section:
     """Return a row per experiment: whether it ran, and how it compares with its publication."""
     body = [[Cell(run_id), *_overview(outcome)] for run_id, outcome in outcomes.items()]
-    header = ["experiment", "source", "units", "figures as published or better", "claims that hold"]
+    header = [
+        "experiment",
+        "source",
+        "units",
+        "figures as published or better",
+        "statements that hold",
+    ]
     return Section("Summary", [Table(header, body)])
 
 
 def _overview(outcome: Outcome) -> list[Cell]:
     experiment = outcome.experiment
     if outcome.nothing_because is not None:
-        said = Cell(outcome.nothing_because, left=True, worse=outcome.failure is not None)
-        return [Cell(experiment.source, left=True), said, Cell("–"), Cell("–")]
-    good, published = _reached(outcome)
+        reason = Cell(outcome.nothing_because, left=True, worse=outcome.failure is not None)
+        return [Cell(experiment.source, left=True), reason, Cell("–"), Cell("–")]
+    good, published = _figures_reached(outcome)
     return [
         Cell(experiment.source, left=True),
         Cell(f"{outcome.facts.units:,}"),
         Cell(f"{good} of {published}" if published else "–"),
-        Cell(_held(outcome) or "–"),
+        Cell(_statements_that_hold(outcome) or "–"),
     ]
 
 
 def _verdict(outcome: Outcome) -> list[Part]:
-    """Return in a sentence how the experiment went."""
-    (good, published), held = _reached(outcome), _held(outcome, " statements hold")
+    """Return the results of the experiment in one sentence."""
+    (good, published), held = (
+        _figures_reached(outcome),
+        _statements_that_hold(outcome, " statements hold"),
+    )
     words = []
     if published:
         words.append(f"{good} of {published} published figures are reached or bettered")
@@ -198,14 +207,14 @@ def _verdict(outcome: Outcome) -> list[Part]:
     return [f"In short: {'; '.join(words)}."] if words else []
 
 
-def _reached(outcome: Outcome) -> tuple[int, int]:
+def _figures_reached(outcome: Outcome) -> tuple[int, int]:
     rows = [row for row in outcome.summary if row["differs"] is not None]
     good = sum(not row["differs"] or is_better(outcome.experiment, row) for row in rows)
     return good, len(rows)
 
 
-def _held(outcome: Outcome, noun: str = "") -> str:
-    """Say how many statements hold, and how many the intervals leave open; nothing without any."""
+def _statements_that_hold(outcome: Outcome, noun: str = "") -> str:
+    """Return how many statements hold and how many are undecided; empty if there are none."""
     verdicts = [row["holds"] for row in outcome.claims]
     if not verdicts:
         return ""
@@ -247,7 +256,7 @@ def _curves(outcome: Outcome, curve: Curve) -> list[Plot]:
 
 
 def _undefined(outcome: Outcome, curve: Curve) -> list[Part]:
-    """Name the methods of a curve that failed somewhere, such as by a step that is too large."""
+    """Return a sentence on the methods of a curve that failed, such as by too large a step."""
     failed = [
         f"{row['method']} in {row['undefined']:,} of {row['undefined'] + row['n']:,}"
         for row in outcome.summary
@@ -307,10 +316,10 @@ def _time(outcome: Outcome) -> tuple[float, Mapping[str, float]]:
 
 
 def _versions(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the versions once where all runs have the same, else by run."""
+    """Return the versions once if all runs have the same ones, else by run."""
     by_run = {run_id: record["versions"] for run_id, record in records.items()}
     first: Mapping[str, Any] = next(iter(by_run.values()), {})
-    return dict(first) if all(own == first for own in by_run.values()) else by_run
+    return dict(first) if all(versions == first for versions in by_run.values()) else by_run
 
 
 def _as_yaml(tree: Mapping[str, Any]) -> str:

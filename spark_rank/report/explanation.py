@@ -12,23 +12,23 @@ from spark_rank.wording import count_of
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-_NAME, _ID = 30, 12  # places for an item, and of these at most for its id beside a title
-_FIRST, _LAST = 5, 2  # own ratings that a screen shows, with a line between them
-_NEW = _FIRST + 1 + _LAST
+_NAME, _ID = 30, 12  # widest name of an item, and widest id beside a title
+_FIRST, _LAST = 5, 2  # own ratings that the short form shows, with a line between them
+_MOST_NEW = _FIRST + 1 + _LAST
 _FEW, _FEW_OF_ITEM = 3, 5
 _LEFT_OUT = "…"
 _SOURCES = {
-    "new_item": "an item without a training rating: no more is known than its features",
-    "fallback": "what is expected of a user from whom nothing was learned",
-    "item_offset": "by the items' average ratings, for the model failed",
+    "new_item": "an item without a training rating: only its features are known",
+    "fallback": "the user has no learned model: these are the scores expected of any user",
+    "item_offset": "the items' average ratings: the user's model failed",
 }
 
 
 def as_text(explanation: Row, *, everything: bool = False, count: int | None = None) -> str:
-    """Return what the stage explain found, for a person to read.
+    """Return an explanation as text for people.
 
-    Without `everything` it is about twenty lines; `count` is then how many features or rated items
-    are named, if it was asked for.
+    Without `everything` it has about twenty lines, and `count` says how many features or rated
+    items it names; None: as many as usual.
     """
     lines = _item(explanation, everything, count) if "item" in explanation else _lists(
         explanation, everything, count
@@ -36,63 +36,68 @@ def as_text(explanation: Row, *, everything: bool = False, count: int | None = N
     return "\n".join(line.rstrip() for line in [*_head(explanation), "", *lines])
 
 
-def _head(found: Row) -> list[str]:
-    reason = f" ({found['reason']})" if found["reason"] else ""
-    kernel = f", kernel {found['kernel']}" if found["kernel"] else ""
+def _head(explanation: Row) -> list[str]:
+    reason = f" ({explanation['reason']})" if explanation["reason"] else ""
+    kernel = f", kernel {explanation['kernel']}" if explanation["kernel"] else ""
+    learner, status = explanation["learner"], explanation["status"]
     return [
-        f"user {visible(found['user_id'])}, {found['learner']}: {found['status']}{reason} from "
-        f"{count_of(found['n_train'], 'rating')}, {found['n_test']:,} held out{kernel}"
+        f"user {visible(explanation['user_id'])}, {learner}: {status}{reason} from "
+        f"{count_of(explanation['n_train'], 'rating')}, {explanation['n_test']:,} held out{kernel}"
     ]
 
 
-def _lists(found: Row, everything: bool, count: int | None) -> list[str]:
-    own, new = found["own_ratings"], found["top"]
-    shown_own = own if everything else _ends(own)
-    shown_new = new if everything else new[:_NEW]
-    left = ["own ratings, in the order of the scores", *_own(shown_own)]
-    lines = side_by_side(left, ["new items, best first", *_new(shown_new)])
-    listed = [*shown_own, *shown_new]
-    if everything and found["bottom"]:
-        lines += ["", "new items, worst first", *_new(found["bottom"])]
-        listed += found["bottom"]
-    pulls, left_out = _pulls(found, "the scores", everything, _FEW if count is None else count)
+def _lists(explanation: Row, everything: bool, count: int | None) -> list[str]:
+    rated, new = explanation["own_ratings"], explanation["top"]
+    shown_rated = rated if everything else _ends(rated)
+    shown_new = new if everything else new[:_MOST_NEW]
+    left = ["own ratings, best score first", *_rated_table(shown_rated)]
+    lines = side_by_side(left, ["new items, best first", *_new_table(shown_new)])
+    listed = [*shown_rated, *shown_new]
+    if everything and explanation["bottom"]:
+        lines += ["", "new items, worst first", *_new_table(explanation["bottom"])]
+        listed += explanation["bottom"]
+    pulls, left_out = _pulls(
+        explanation, "the scores", everything, _FEW if count is None else count
+    )
     lines += [*pulls, "", *_marks(listed)]
     if pulls:
-        lines.append("pull: what it adds to the scores, as a standard deviation over all items")
+        lines.append("pull: how far it moves the scores, as a standard deviation over all items")
         lines += _coefficients(everything)
     if not everything:
-        hidden = [(len(own) - min(len(own), _NEW), "own ratings"), (len(new[_NEW:]), "new items"),
-                  (len(found["bottom"]), "worst items"), *left_out]  # fmt: skip
-        lines += _more(hidden)
+        lines += _hidden_lines([
+            (len(rated) - min(len(rated), _MOST_NEW), "own ratings"),
+            (len(new[_MOST_NEW:]), "new items"), (len(explanation["bottom"]), "worst items"),
+            *left_out,
+        ])  # fmt: skip
     return lines
 
 
-def _item(found: Row, everything: bool, count: int | None) -> list[str]:
-    item = found["item"]
-    said = f"rated {item['rating']:g} ({item['part']})" if item["part"] else "not rated"
-    guess = "" if item["predicted_rating"] is None else f", rating {item['predicted_rating']:.3f}"
+def _item(explanation: Row, everything: bool, count: int | None) -> list[str]:
+    item = explanation["item"]
+    own_rating = f"rated {item['rating']:g} ({item['part']})" if item["part"] else "not rated"
+    rating = "" if item["predicted_rating"] is None else f", rating {item['predicted_rating']:.3f}"
     rank = "" if item["predicted_rank"] is None else f", rank {item['predicted_rank']}"
     lines = [
-        f"item {visible(_words(item))}: score {item['score']:.4f}{guess}{rank}; {said}; "
-        f"{count_of(item['item_ratings'], 'training rating')} in all"
+        f"item {visible(_id_and_title(item))}: score {item['score']:.4f}{rating}{rank}; "
+        f"{own_rating}; {count_of(item['item_ratings'], 'training rating')} in all"
     ]
     lines += [f"  {value:>+10.4f}  {name}" for name, value in item["parts"].items()]
     if not item["parts"]:
-        lines.append("  the score is a rank, by votes or the best prototype: it is no sum")
+        lines.append("  the score is a rank, by votes or the best prototype: it has no parts")
     few = _FEW_OF_ITEM if count is None else count
     pulls, left_out = _pulls(item, "this item's score", everything, few)
     lines += pulls
     if pulls:
         lines += ["", "pull: what it adds to this item's score", *_coefficients(everything)]
-    return [*lines, *([] if everything else _more(left_out))]
+    return [*lines, *([] if everything else _hidden_lines(left_out))]
 
 
-def _ends(own: Rows) -> list[Row | None]:
-    """Return the first and the last of many rows, with None for those between them."""
-    return list(own) if len(own) <= _NEW else [*own[:_FIRST], None, *own[-_LAST:]]
+def _ends(rows: Rows) -> list[Row | None]:
+    """Return the first and last rows, with None in place of those between them."""
+    return list(rows) if len(rows) <= _MOST_NEW else [*rows[:_FIRST], None, *rows[-_LAST:]]
 
 
-def _own(rows: Sequence[Row | None]) -> list[str]:
+def _rated_table(rows: Sequence[Row | None]) -> list[str]:
     names = iter(_names([row for row in rows if row is not None]))
     header = ("place", "score", "rating", "item")
     cells = [
@@ -104,7 +109,7 @@ def _own(rows: Sequence[Row | None]) -> list[str]:
     return in_columns([header, *cells], (True, True, True, False))
 
 
-def _new(rows: Rows) -> list[str]:
+def _new_table(rows: Rows) -> list[str]:
     cells = [
         (str(row["position"]), f"{row['score']:.3f}", name + _source(row))
         for row, name in zip(rows, _names(rows), strict=True)
@@ -117,10 +122,13 @@ def _source(row: Row) -> str:
 
 
 def _pulls(
-    found: Row, where: str, everything: bool, count: int
+    explanation: Row, where: str, everything: bool, count: int
 ) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return what moves scores most, and how much is left out: rated items say more to people."""
-    features, rated = found["features"], found["rated_items"]
+    """Return what moves the scores most, and how much is left out.
+
+    The short form names rated items if there are any: people understand them best.
+    """
+    features, rated = explanation["features"], explanation["rated_items"]
     if everything:
         return _feature_lines(features, where) + _rated_lines(rated, where, dual=True), []
     if rated:
@@ -152,7 +160,7 @@ def _rated_lines(rows: Rows, where: str, *, dual: bool) -> list[str]:
 
 
 def _marks(rows: Sequence[Row | None]) -> list[str]:
-    """Return a line for every mark that is shown."""
+    """Return a line that explains each mark in the rows."""
     shown = [row for row in rows if row is not None]
     lines = []
     if any(row.get("part") == "held out" for row in shown):
@@ -166,13 +174,13 @@ def _coefficients(everything: bool) -> list[str]:
     return [shown] if everything else []
 
 
-def _more(hidden: Sequence[tuple[int, str]]) -> list[str]:
+def _hidden_lines(hidden: Sequence[tuple[int, str]]) -> list[str]:
     named = [f"{count:,} {what}" for count, what in hidden if count]
     return [f"--all shows more: {', '.join(named)}"] if named else []
 
 
 def _names(rows: Rows) -> list[str]:
-    """Return ids and titles, the titles under each other, cut to what leaves a table readable."""
+    """Return ids and titles, the titles aligned and all cut to fit a screen."""
     ids = [visible(row["item_id"]) for row in rows]
     if not any(row["title"] for row in rows):
         return [cut(item_id, _NAME) for item_id in ids]
@@ -184,5 +192,5 @@ def _names(rows: Rows) -> list[str]:
     ]
 
 
-def _words(row: Row) -> str:
+def _id_and_title(row: Row) -> str:
     return " ".join([row["item_id"], *([row["title"]] if row["title"] else [])])

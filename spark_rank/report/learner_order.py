@@ -1,4 +1,4 @@
-"""The order of learners: as they are configured, then ensembles, then the baselines."""
+"""The order of learners: as configured, then ensembles, then the baselines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_rank.learners import BASELINES
 
 
 def in_order(learners: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return the different learners as they come, baselines last, each with whether it is one."""
+    """Return every learner once, baselines last, each with whether it is a baseline."""
     names = dict.fromkeys(learners)
     ordered = [n for n in names if n not in BASELINES] + [b for b in BASELINES if b in names]
     return [(name, name in BASELINES) for name in ordered]
@@ -18,7 +18,7 @@ def in_order(learners: Iterable[str]) -> list[tuple[str, bool]]:
 def configured_order(
     learners: Iterable[str], records: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Return learners as `train` and `ensemble` have them by their records, baselines last."""
+    """Return learners in the order of `train`'s settings, then the others, baselines last."""
     configured = [
         str(entry["name"] or entry["learner"])
         for entry in (records.get("train") or {}).get("settings", {}).get("learners", ())

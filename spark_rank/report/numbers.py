@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def shown(value: float | None, form: str = ".4g") -> str:
-    """Return a number in a format of Python's: with the minus of print, and none before a zero.
+    """Return a number in a Python format, with a true minus sign and no minus before a zero.
 
     None is a dash.
     """

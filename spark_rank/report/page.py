@@ -68,15 +68,15 @@ pre { background: var(--band); padding: 1rem; overflow-x: auto; font-size: .85re
   td.best, td.worse, th { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """
-# an id within a picture, and what refers to one: every picture of matplotlib has the same ids
+# ids within a picture, and references to them: matplotlib uses the same ids in every picture
 _IDS = re.compile(r'((?<= )id="|(?<=href=")#|(?<=url\()#)')
-# below so many sections a page needs no list of them
+# a page with fewer sections has no list of contents
 _FEW_SECTIONS = 4
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: text, and how it stands out: by colour, a sign, and a word that is read out.
+    """A table cell: its text, and whether a colour, a sign and a word for screen readers mark it.
 
     The note stands below the text in small letters.
     """
@@ -102,7 +102,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """An inline picture with the words that stand for it."""
+    """An inline picture, with a text that describes it."""
 
     svg: str
     alt: str
@@ -125,7 +125,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Notes:
-    """Several sentences that belong together, under a heading."""
+    """A heading with a list of sentences."""
 
     title: str
     sentences: Sequence[str]
@@ -136,14 +136,14 @@ Part = Table | Plot | Preformatted | Heading | Notes | str
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and the parts below it."""
 
     title: str
     parts: Sequence[Part]
 
 
 def render(title: str, subtitle: str, sections: Sequence[Section], lead: Sequence[str] = ()) -> str:
-    """Return the HTML document; every text is escaped, and shows what would steer its reader.
+    """Return the HTML document; every text is escaped, and its control characters are visible.
 
     The first sentence of `lead` is the page's headline, the others support it.
     """
@@ -188,14 +188,14 @@ def _section(section: Section, number: int) -> str:
 
 
 def _part(part: Part, prefix: str) -> str:
-    """Return a part as HTML; `prefix` tells its ids from those of all other parts."""
+    """Return a part as HTML; `prefix` makes its ids differ from those of all other parts."""
     if isinstance(part, Table):
         return _table(part)
     if isinstance(part, Plot):
         return _figure(part, prefix)
     if isinstance(part, Preformatted):
         lines = "\n".join(map(escape, part.text.split("\n")))
-        return f"<pre {_scrolled('text as it is')}>{lines}</pre>"
+        return f"<pre {_scrolled('preformatted text')}>{lines}</pre>"
     if isinstance(part, Heading):
         return f"<h3>{escape(part.text)}</h3>"
     if isinstance(part, Notes):
@@ -205,7 +205,7 @@ def _part(part: Part, prefix: str) -> str:
 
 
 def _figure(plot: Plot, prefix: str) -> str:
-    """Return a picture: its words are read out once, as its label, and stand below it."""
+    """Return a picture with its text below; screen readers read the text once, as its label."""
     label = f'<svg role="img" aria-label="{escape(plot.alt)}"'
     picture = _IDS.sub(rf"\g<1>{prefix}", plot.svg).replace("<svg", label, 1)
     kind = ' class="square"' if plot.square else ""
@@ -216,7 +216,7 @@ def _figure(plot: Plot, prefix: str) -> str:
 
 
 def _scrolled(name: str) -> str:
-    """Return the attributes of what is scrolled by keys: whoever comes to it is told what it is."""
+    """Return the attributes of an element that keys scroll; screen readers read its name."""
     return f'tabindex="0" role="group" aria-label="{escape(name)}"'
 
 
@@ -240,7 +240,7 @@ def _table(table: Table) -> str:
 
 
 def _heading(table: Table, column: int) -> str:
-    # a heading stands where the cells below it stand
+    # a heading is aligned as the cells below it
     left = any(row[column].left for row in table.rows if len(row) > column)
     attribute = ' class="text"' if left else ""
     return f'<th scope="col"{attribute}>{escape(table.header[column])}</th>'
@@ -258,12 +258,12 @@ def _row(cells: Sequence[Cell]) -> str:
 
 
 def _note(cell: Cell) -> str:
-    # a space before it: who copies a table gets words that do not run into each other
+    # the space keeps the words apart when a table is copied
     return f' <span class="note">{escape(cell.note)}</span>' if cell.note else ""
 
 
 def _mark(cell: Cell) -> str:
-    """Return what tells a marked cell from others without its colour."""
+    """Return the sign and the word that mark a cell for readers who do not see its colour."""
     if not (cell.best or cell.worse):
         return ""
     sign, word = ("✓", "marked") if cell.best else ("✗", "marked as worse")

@@ -1,4 +1,4 @@
-"""Plots as inline SVG that read well on light and dark paper."""
+"""Plots as inline SVG, readable on a light and on a dark page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spark_rank.report.numbers import shown
 
-if TYPE_CHECKING:  # it takes half a second to import, for which who draws nothing need not wait
+if TYPE_CHECKING:  # imported where a plot is drawn: that takes half a second
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ class Curve:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of so many inches."""
+    """Return an empty figure; the sizes are in inches."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -125,7 +125,7 @@ def dress(axes: Axes, title: str, x_axis: str, y_axis: str, x_limits: tuple[floa
 
 
 def logarithmic(axis: Axis, limits: tuple[float, float]) -> None:
-    """Make an axis that has its scale already logarithmic in its labels: 300 and not 3 × 10²."""
+    """Give an axis with a logarithmic scale plain labels: 300 and not 3 × 10²."""
     few = limits[1] / limits[0] < _FEW_DECADES
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -139,7 +139,7 @@ def _tick(value: float) -> str:
 
 
 def plain(label: str) -> str:
-    """Return a label that is shown as it is."""
+    """Return the label so that matplotlib shows it unchanged."""
     # a leading underscore hides a label, dollars make it a formula
     return "\u200b" + label.replace("$", r"\$")
 

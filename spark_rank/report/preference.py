@@ -16,7 +16,7 @@ _VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
 def order_section(order: Rows, facts: AggregateFacts) -> Section:
-    """Return the beginning of the aggregated order beside that by mean rating."""
+    """Return the first items of the aggregated order, with their places by mean rating."""
     rows = sorted(order, key=lambda row: int(row["position"]))[:_SHOWN_ITEMS]
     body = [
         [
@@ -31,15 +31,15 @@ def order_section(order: Rows, facts: AggregateFacts) -> Section:
     words = (
         f"The order of the {len(order)} most rated items by {facts.method} contradicts "
         f"{100 * (facts.misranked or 0.0):.2f} % of all pairwise opinions "
-        f"({facts.score:,.0f}); no order contradicts fewer than {facts.proven_bound:,.0f}, "
-        f"the order by mean rating {facts.mean_rating_score:,.0f}."
+        f"({facts.score:,.0f}). Every order contradicts at least {facts.proven_bound:,.0f}; "
+        f"the order by mean rating contradicts {facts.mean_rating_score:,.0f}."
     )
     header = ["place", "item", "ratings", "mean rating", "place by mean"]
     return Section("The order that users agree on", [words, Table(header, body)])
 
 
 def rankings_section(record: Mapping[str, Any], facts: RankFacts) -> Section:
-    """Return how the users' rankings were made."""
+    """Return a sentence on how the users' rankings were made."""
     settings = record["settings"]
     words = (
         f"The held-out items of {count_of(record['tables']['rankings'], 'user')} were ordered by "
@@ -50,7 +50,7 @@ def rankings_section(record: Mapping[str, Any], facts: RankFacts) -> Section:
 
 
 def theorems_section(theorems: Rows) -> Section:
-    """Return every statement beside what was measured."""
+    """Return every statement beside the measured value."""
     body = [
         [
             Cell(row["theorem"]),

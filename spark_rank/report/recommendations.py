@@ -19,13 +19,13 @@ _HEADER = ["user", "list", "place", "item", "score", "rating predicted", "source
 
 
 def recommendations_section(sample: Rows, facts: RecommendFacts) -> Section:
-    """Return how many lists there are, what they come from, and the beginnings of a few."""
+    """Return how many lists there are, how they were made, and the first places of a few."""
     if not facts.users:
-        return Section(_TITLE, ["No user has an item that is unseen and may be in a list."])
+        return Section(_TITLE, ["No user has an unseen item that may be in a list."])
     words = (
         f"Lists for {count_of(facts.users, 'user')} by {facts.learner}, learned from "
-        f"{_learned_from(facts)}, of {count_of(facts.candidates, 'item')} that may be in one. "
-        "Places by where their scores come from: "
+        f"{_learned_from(facts)}; {count_of(facts.candidates, 'item')} may be in a list. "
+        "Places by the source of their scores: "
         + ", ".join(f"{count:,} {source}" for source, count in facts.places.items())
         + "."
     )

@@ -1,4 +1,4 @@
-"""The report of a pipeline run: accuracy first, then what else it found, then the run's facts."""
+"""The report of a pipeline run: accuracy, then other results, then facts about the run."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class RunReport:
-    """All that the report shows, small enough for one machine.
+    """The contents of the report, small enough for one machine.
 
-    `tables` holds the rows of the run's small tables by name, `histograms` per metric the
-    distributions, `records` the manifest, `points` predictions beside ratings.
+    `tables` has the rows of the run's small tables by name, `histograms` the distributions by
+    metric, `records` the manifest, `points` mean ratings by prediction.
     """
 
     run_id: str
@@ -51,17 +51,17 @@ class RunReport:
         evaluated = self._facts(EvaluateFacts)
         status, top_n = evaluated.status, self.records["evaluate"]["settings"]["top_n"]
         summary = self._in_order("summary")
-        found = accuracy.evidence(summary, status)
+        evidence = accuracy.evidence_of(summary, status)
         comparison = self.tables["comparison"]
         sections = [
             accuracy.summary_section(summary, status),
-            comparisons.comparison_section(comparison, found),
+            comparisons.comparison_section(comparison, evidence),
             *self._lists(),
             accuracy.groups_section(summary, status),
             accuracy.distribution_section(self.histograms),
-            calibration.calibration_section(self._telling_points(found)),
+            calibration.calibration_section(self._points_with_results(evidence)),
             accuracy.other_metrics_section(summary, status, top_n, evaluated.relevant_from),
-            accuracy.roc_section(self.tables["roc"], found),
+            accuracy.roc_section(self.tables["roc"], evidence),
             accuracy.bounds_section(self._in_order("bounds")),
             *self._optional_sections(),
             Section("What became of the users", [self._status_table(status)]),
@@ -77,7 +77,7 @@ class RunReport:
             f"spark_rank run {self.run_id}",
             headline.what_ran(self.records),
             sections,
-            headline.headline(found, comparison),
+            headline.headline(evidence, comparison),
         )
 
     def _facts(self, kind: type[AnyFacts]) -> AnyFacts:
@@ -89,11 +89,11 @@ class RunReport:
         places = {name: place for place, name in enumerate(configured_order(names, self.records))}
         return sorted(self.tables[table], key=lambda row: places[row["learner"]])
 
-    def _telling_points(self, found: Evidence) -> Sequence[calibration.CalibrationPoint]:
-        """Return the points of learners that say something, in the order of the report."""
-        places = {name: place for place, name in enumerate(found.means)}
-        telling = [p for p in self.points if found.nothing_because(p.learner) is None]
-        return sorted(telling, key=lambda point: places[point.learner])
+    def _points_with_results(self, evidence: Evidence) -> Sequence[calibration.CalibrationPoint]:
+        """Return the points of learners with results, in the order of the report."""
+        places = {name: place for place, name in enumerate(evidence.means)}
+        points = [p for p in self.points if evidence.nothing_because(p.learner) is None]
+        return sorted(points, key=lambda point: places[point.learner])
 
     def _lists(self) -> list[Section]:
         if "recommendations" not in self.tables:
@@ -116,8 +116,8 @@ class RunReport:
                 )
             )
         if "rank" in self.records:
-            asked = self._facts(RankFacts)
-            sections.append(preference.rankings_section(self.records["rank"], asked))
+            ranking = self._facts(RankFacts)
+            sections.append(preference.rankings_section(self.records["rank"], ranking))
         if "aggregate" in self.tables:
             order = self.tables["aggregate"]
             sections.append(preference.order_section(order, self._facts(AggregateFacts)))

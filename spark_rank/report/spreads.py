@@ -1,4 +1,4 @@
-"""How a metric spreads over test users: a bar per part and method, from quantiles."""
+"""The spread of a metric over test users: a bar per part and method, from quantiles."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _AXIS = "5 to 95 % of users; bar: 25 to 75 %; stroke: median; diamond: mean"
 _ROW, _MARGIN, _LEAST = 0.19, 1.25, 1.9  # inches
-# such as ratings from 1 to 5 beside those from −10 to 10
+# the largest ratio on a linear axis; ratings of 1 to 5 beside −10 to 10 exceed it
 _WIDE = 30.0
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Quantiles, at `SHARES`, of the users' own means of a metric, and the mean of these."""
+    """Quantiles, at `SHARES`, of the users' means of a metric, and the mean of these means."""
 
     part: str
     metric: str
@@ -34,9 +34,10 @@ class Spread:
 
 
 def spread_plot(metric: str, spreads: Sequence[Spread]) -> Plot:
-    """Return one picture of a metric's spreads, in the order given; methods keep their colours.
+    """Return one picture of a metric's spreads, in the order given; each method has a colour.
 
-    Methods are named beside their bars; with several parts, these are, and methods in a legend.
+    With one part, the bars are labelled by method; with several, by part, and a legend names the
+    methods.
     """
     methods = list(dict.fromkeys(one.method for one in spreads))
     parts = list(dict.fromkeys(one.part for one in spreads))
@@ -77,7 +78,7 @@ def _draw(axes: Axes, place: int, one: Spread, colour: str) -> None:
 
 
 def _limits(axes: Axes, spreads: Sequence[Spread]) -> tuple[float, float]:
-    """Return the ends of the axis, which is logarithmic where one of equal steps hides half."""
+    """Return the ends of the axis, which is logarithmic if a linear one would hide small values."""
     least = min(one.quantiles[0] for one in spreads)
     most = max(one.quantiles[-1] for one in spreads)
     if most > _WIDE * least > 0.0:
@@ -87,15 +88,15 @@ def _limits(axes: Axes, spreads: Sequence[Spread]) -> tuple[float, float]:
 
 
 def _middle(spreads: Sequence[Spread], places: Sequence[int], part: str) -> float:
-    own = [place for place, one in zip(places, spreads, strict=True) if one.part == part]
-    return sum(own) / len(own)
+    part_places = [place for place, one in zip(places, spreads, strict=True) if one.part == part]
+    return sum(part_places) / len(part_places)
 
 
 def _in_words(metric: str, spreads: Sequence[Spread], *, several: bool) -> str:
-    """Return the medians, part by part: the words stand below the picture, too."""
-    told = [
+    """Return the medians, part by part, for the text below the picture."""
+    medians = [
         (f"{part}: " if several else "")
-        + ", ".join(f"{one.method} {shown(one.quantiles[2], '.3g')}" for one in own)
-        for part, own in groupby(spreads, key=lambda one: one.part)
+        + ", ".join(f"{one.method} {shown(one.quantiles[2], '.3g')}" for one in part_spreads)
+        for part, part_spreads in groupby(spreads, key=lambda one: one.part)
     ]
-    return f"{metric} by test user; medians: {'; '.join(told)}."
+    return f"{metric} by test user; medians: {'; '.join(medians)}."

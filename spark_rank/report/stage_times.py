@@ -1,4 +1,4 @@
-"""Where a run's time went: its stages, when they began and how long they took."""
+"""Where a run's time went: when each stage began and how long it took."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What can be asked of and done with the runs of a store, beside making them."""
+"""Commands on the runs of a store, other than those that make them."""

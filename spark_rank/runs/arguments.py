@@ -9,17 +9,17 @@ from typing import Any
 _WHAT = {
     "list": "list all runs of the store, the latest first",
     "show": "show the stages of a run, with their times and rows",
-    "diff": "compare two runs: settings that differ, and metrics side by side",
+    "diff": "compare two runs: the settings that differ, and the metrics side by side",
     "verify": "read every file of a run and compare sizes, checksums and row counts with its "
     "manifest; exit code 3 if anything is wrong",
-    "prune": "delete old runs, except those that are promoted, still at work, or needed by a run "
-    "that stays",
-    "promote": "make a complete run the one that <store>/latest.json names",
+    "prune": "delete old runs, except those that are promoted, running, or needed by a run that is "
+    "kept",
+    "promote": "make <store>/latest.json name a complete run",
 }
 
 
 def add_runs(commands: Any, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
-    """Add the command and its own commands; `add_config` adds what all commands take."""
+    """Add the command and its subcommands; `add_config` adds the options of all commands."""
     runs = commands.add_parser(
         "runs", help="list, compare, check, promote and delete runs", description="Manage runs."
     )
@@ -45,7 +45,10 @@ def add_runs(commands: Any, add_config: Callable[[argparse.ArgumentParser], None
 def _add_prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", type=_count, metavar="N", help="keep the latest N runs")
     parser.add_argument(
-        "--older-than", type=_days, metavar="DAYS", help="delete only runs that began before that"
+        "--older-than",
+        type=_days,
+        metavar="DAYS",
+        help="delete only runs that began more than DAYS ago",
     )
     parser.add_argument(
         "--yes", action="store_true", help="delete; without it, only print what would be deleted"

@@ -1,4 +1,4 @@
-"""Two runs side by side: what was set differently, and what came of it."""
+"""Two runs side by side: the settings that differ, and the results."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from spark_rank.records.results import EvaluateFacts
 from spark_rank.store.catalogue import Records
 
 Row = dict[str, Any]
-# by learner and metric: the mean, the number of its users, or why it says nothing
+# by learner and metric: the mean, its number of users, and the reason if there is no mean
 Means = dict[str, tuple[float | None, int | None, str | None]]
 
 
 def compare(names: tuple[str, str], first: Records, second: Records) -> dict[str, list[Row]]:
-    """Return what differs or can be compared of the records of two runs with these names."""
+    """Return the differences of two runs by their records, and their rows and means."""
     return {
         "settings": _differences(_settings(first), _settings(second)),
         "versions": _differences(_versions(first), _versions(second)),
@@ -53,14 +53,14 @@ def _rows(records: Records) -> Row:
 
 
 def _means_of_both(first: Means, second: Means) -> list[Row]:
-    """Return the means with the numbers of users behind them; null with a reason for nothing."""
+    """Return the means with their numbers of users; None, with a reason, if there is no mean."""
     sides = {"first": first, "second": second}
     rows = []
     for name in sorted(sides["first"].keys() | sides["second"].keys()):
         row: Row = {"name": name}
         for side, means in sides.items():
-            mean, users, nothing = means.get(name, (None, None, None))
-            row |= {side: mean, f"{side}_users": users, f"{side}_nothing_because": nothing}
+            mean, users, reason = means.get(name, (None, None, None))
+            row |= {side: mean, f"{side}_users": users, f"{side}_nothing_because": reason}
         rows.append(row)
     return rows
 
@@ -69,14 +69,14 @@ def _means(run_id: str, records: Records) -> Means:
     if "evaluate" not in records:
         return {}
     facts = read_facts(EvaluateFacts, records["evaluate"], run_id)
-    found = Evidence(facts.means, facts.users, facts.status, BASELINES)
+    evidence = Evidence(facts.means, facts.users, facts.status, BASELINES)
     return {
         f"{learner}: {metric}": (
-            found.mean(learner, metric), found.count(learner, metric),
-            found.nothing_because(learner),
+            evidence.mean(learner, metric), evidence.count(learner, metric),
+            evidence.nothing_because(learner),
         )
-        for learner, own in found.means.items()
-        for metric in own
+        for learner, metrics in evidence.means.items()
+        for metric in metrics
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``spark-rank track``: tell MLflow of a run that is there already."""
+"""``spark-rank track``: send an existing run to MLflow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.records.facts import was_skipped
 from spark_rank.session.files import Files, store_files
 from spark_rank.stages import pipeline
-from spark_rank.stages.run_plan import Asked, contradiction
+from spark_rank.stages.run_plan import StageRequest, contradiction
 from spark_rank.stages.runner import plain
 from spark_rank.store.catalogue import COMPLETE, RUNNING, Catalogue
 from spark_rank.store.earlier_runs import with_earlier_runs
@@ -17,7 +17,7 @@ from spark_rank.tracking.mlflow_run import send
 
 
 def track(config: Config) -> str:
-    """Send a run to MLflow, once more or for the first time; return the id that it has there."""
+    """Send a run to MLflow, for the first time or again; return its MLflow run id."""
     if config.tracking.mlflow is None:
         raise ConfigError(
             "track: tracking.mlflow is not set: give MLflow's tracking URI with "
@@ -34,7 +34,7 @@ def _send(config: Config, files: Files) -> str:
     state = catalogue.state(run.run_id)
     if state.state == RUNNING:
         raise ConfigError(
-            f"run {run.run_id!r}: {state.detail}: its pipeline tells MLflow when it ends"
+            f"run {run.run_id!r}: {state.detail}: its pipeline sends it to MLflow when it ends"
         )
     config = with_earlier_runs(config, run)
     _check_same_settings(config, run)
@@ -43,11 +43,11 @@ def _send(config: Config, files: Files) -> str:
 
 
 def _check_same_settings(config: Config, run: RunRecords) -> None:
-    """Refuse a configuration that is not the run's: MLflow would show it as the run's own."""
+    """Raise `ConfigError` if the run has other settings: MLflow would show the wrong ones."""
     for stage in pipeline(config):
         done = run.record(stage.name)
         if done is None or was_skipped(done) or stage.view:
             continue
-        asked = Asked(stage.name, config.seed, plain(stage.settings(config)), None)
-        if (done["settings"], done["seed"]) != (asked.settings, asked.seed):
-            raise contradiction(asked, done, run.run_id)
+        request = StageRequest(stage.name, config.seed, plain(stage.settings(config)), None)
+        if (done["settings"], done["seed"]) != (request.settings, request.seed):
+            raise contradiction(request, done, run.run_id)

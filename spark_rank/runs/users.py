@@ -1,4 +1,4 @@
-"""What ``spark-rank explain`` and ``spark-rank recommend --user`` do: one user of a run."""
+"""``spark-rank explain`` and ``spark-rank recommend --user``: one user of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Question:
-    """Whom and what to explain; `count` is how many of everything to name."""
+    """The user, item and learner to explain; `count` is the length of every list."""
 
     user_id: str
     item_id: str | None = None
@@ -37,34 +37,36 @@ def explain(config: Config, question: Question) -> Row:
 
 
 def answer(config: Config, run: RunRecords, question: Question) -> Row:
-    """Return the explanation as plain values, ready for JSON or text."""
-    found = opened(config, run, question.learner)
+    """Return the explanation as plain values for JSON or text."""
+    recommender = open_run(config, run, question.learner)
     try:
-        model = found.model_of(question.user_id)
+        model = recommender.model_of(question.user_id)
     except UnknownIdError as error:
         raise ConfigError(f"--user: {_about_user(run, error)}") from None
     try:
         return model.explain(question.item_id, count=question.count)
     except UnknownIdError as error:
-        near = did_you_mean(error.unknown, found.item_ids)
+        near = did_you_mean(error.unknown, recommender.item_ids)
         raise ConfigError(f"--item: {error} ({near})") from None
 
 
 def user_list(config: Config, user_id: str, count: int | None) -> list[Row]:
-    """Return one user's best unseen items; without a `count` as many as the run's lists have."""
+    """Return one user's best unseen items; `count` is by default the length of the run's lists."""
     with store_files("spark_rank recommend", config.store, config.spark) as files:
         run = RunRecords(files, config.store, config.run_id)
-        found = opened(config, run, None)
+        recommender = open_run(config, run, None)
         try:
-            return found.recommend(user_id, found.list_length if count is None else count)
+            return recommender.recommend(
+                user_id, recommender.list_length if count is None else count
+            )
         except UnknownIdError as error:
             raise ConfigError(f"--user: {_about_user(run, error)}") from None
 
 
 def as_text(rows: list[Row]) -> str:
-    """Return a user's list for people."""
+    """Return a user's list as text for people."""
     if not rows:
-        return "no unseen item may be in the list"
+        return "this user has no unseen item that may be in the list"
     head = ("place", "item", "title", "score", "rating", "source")
     cells = [
         (str(row["position"]), row["item_id"], row["title"] or "", f"{row['score']:.3f}",
@@ -76,16 +78,16 @@ def as_text(rows: list[Row]) -> str:
 
 
 def as_json(rows: list[Row]) -> str:
-    """Return a user's list for programs."""
+    """Return a user's list as JSON."""
     return json.dumps(rows, indent=2)
 
 
-def opened(config: Config, run: RunRecords, learner: str | None) -> Recommender:
-    """Return the run's models; where it has no lists, `config` says how they would be made."""
+def open_run(config: Config, run: RunRecords, learner: str | None) -> Recommender:
+    """Return the run's models; `config` has the rules of lists for a run without them."""
     if not run.files.is_directory(run.root):
         raise ConfigError(
             f"run {run.run_id!r} in {run.root} has no models yet: run `spark-rank train` first, or "
-            "`spark-rank pipeline` for all"
+            "`spark-rank pipeline` for all stages"
         )
     key = "recommend.learner" if learner is None else "--learner"
     return Recommender.of(_folder(run), config.recommend, learner, key=key)
@@ -97,7 +99,7 @@ def _folder(run: RunRecords) -> RunFolder:
 
 
 def _about_user(run: RunRecords, error: UnknownIdError) -> str:
-    """Say why there is no such user: the run has none, or its filters left the user out."""
+    """Return why there is no such user: the run has none, or its filters removed the user."""
     ids = _folder(run).read(USERS, ["user_id"]).column("user_id").to_pylist()
     if error.unknown not in ids:
         return f"the run has no user {error.unknown!r} ({did_you_mean(error.unknown, ids)})"

@@ -31,23 +31,23 @@ STAGES: dict[str, Stage] = {
 
 
 def pipeline(config: Config) -> list[Stage]:
-    """Return the stages of a whole run; with an input of one's own, nothing is generated.
+    """Return the stages of a pipeline; no data set is generated if `input.path` is set.
 
-    The theorems and the papers' experiments are run by their own commands.
+    The theorems and the papers' experiments have their own commands.
     """
-    left_out = {"theorems", "experiment"}
+    skipped = {"theorems", "experiment"}
     if config.input.path is not None:
-        left_out.add("synthesize")
+        skipped.add("synthesize")
     if not config.ensemble.in_pipeline:
-        left_out.add("ensemble")
+        skipped.add("ensemble")
     if not config.predictions.in_pipeline:
-        left_out.add("predictions")
+        skipped.add("predictions")
     if not tune.is_needed(config):
-        left_out.add("tune")
-    # a document belongs to its query: no other query has left it unseen
+        skipped.add("tune")
+    # every document belongs to one query, so there are no unseen items to list
     if not config.recommend.in_pipeline or config.input.format == "letor":
-        left_out.add("recommend")
-    # what is learned again is for the lists
-    if not config.refit.in_pipeline or "recommend" in left_out:
-        left_out.add("refit")
-    return [stage for name, stage in STAGES.items() if name not in left_out]
+        skipped.add("recommend")
+    # refitted models are only for the lists
+    if not config.refit.in_pipeline or "recommend" in skipped:
+        skipped.add("refit")
+    return [stage for name, stage in STAGES.items() if name not in skipped]

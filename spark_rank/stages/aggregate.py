@@ -22,7 +22,7 @@ from spark_rank.wording import count_of
 
 Row = dict[str, Any]
 
-# a sum of integers does not depend on the order of addition
+# sums of integers do not depend on the order of addition, unlike those of floats
 _FIXED_POINT = 1 << 24
 
 
@@ -32,23 +32,23 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     items = _most_rated(run, settings.items)
     dense = np.array([item["item"] for item in items], dtype=np.int64)
     majorities = rating_majorities(run.read(BLOCKS), dense)
-    found = aggregate_majorities(
+    aggregation = aggregate_majorities(
         majorities, settings.method, seed=config.seed, time_limit=settings.time_limit
     )
     by_mean = sorted(range(len(items)), key=lambda row: (-items[row]["mean_rating"], row))
     tables = {
         AGGREGATE.table: run.write(
-            AGGREGATE, spark.createDataFrame(_order_table(items, found, by_mean)).coalesce(1)
+            AGGREGATE, spark.createDataFrame(_order_table(items, aggregation, by_mean)).coalesce(1)
         ),
         MAJORITIES.table: run.write(
             MAJORITIES, spark.createDataFrame(_majority_table(items, majorities)).coalesce(1)
         ),
     }
-    facts = _facts(found, by_mean, majorities)
+    facts = _facts(aggregation, by_mean, majorities)
     return StageResult(
-        f"{count_of(len(items), 'item')} by {found.method}: {found.score:,.0f} pairwise "
-        "opinions contradicted, "
-        f"at least {found.proven_bound:,.0f} by any order (by mean rating: "
+        f"{count_of(len(items), 'item')} by {aggregation.method}: "
+        f"{aggregation.score:,.0f} pairwise opinions contradicted, "
+        f"at least {aggregation.proven_bound:,.0f} by any order (by mean rating: "
         f"{facts.mean_rating_score:,.0f})",
         tables,
         facts,
@@ -56,12 +56,12 @@ def aggregate(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _most_rated(run: Run, limit: int) -> list[Row]:
-    """Return the most rated items of the blocks, ties by id; their order breaks ties later on."""
+    """Return the most rated items of the blocks, ties by id; this order breaks later ties too."""
     zipped = F.arrays_zip(F.col("items").alias("item"), F.col("ratings").alias("rating"))
     entries = run.read(BLOCKS).select(F.explode(zipped).alias("entry")).select("entry.*")
     total = F.sum(F.round(F.col("rating").cast("double") * _FIXED_POINT).cast("bigint"))
     counted = entries.groupBy("item").agg(F.count("*").alias("ratings"), total.alias("total"))
-    chosen = (
+    most_rated = (
         counted.join(_named_items(run), "item")
         .orderBy(F.desc("ratings"), "item_id")
         .limit(limit)
@@ -69,7 +69,7 @@ def _most_rated(run: Run, limit: int) -> list[Row]:
     )
     return [
         {**row.asDict(), "mean_rating": row["total"] / _FIXED_POINT / row["ratings"]}
-        for row in chosen
+        for row in most_rated
     ]
 
 
@@ -80,11 +80,11 @@ def _named_items(run: Run) -> DataFrame:
     return items.join(run.read(TITLES).select("item_id", "title"), "item_id", "left")
 
 
-def _order_table(items: list[Row], found: Aggregation, by_mean: list[int]) -> pa.Table:
+def _order_table(items: list[Row], aggregation: Aggregation, by_mean: list[int]) -> pa.Table:
     mean_position = {row: position for position, row in enumerate(by_mean, start=1)}
     rows = [
         {**items[row], "position": position, "mean_position": mean_position[row]}
-        for position, row in enumerate(found.order, start=1)
+        for position, row in enumerate(aggregation.order, start=1)
     ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(AGGREGATE.columns))
 
@@ -97,15 +97,17 @@ def _majority_table(items: list[Row], majorities: NDArray[np.int64]) -> pa.Table
     return pa.table(columns, schema=arrow_schema(MAJORITIES.columns))
 
 
-def _facts(found: Aggregation, by_mean: list[int], majorities: NDArray[np.int64]) -> AggregateFacts:
+def _facts(
+    aggregation: Aggregation, by_mean: list[int], majorities: NDArray[np.int64]
+) -> AggregateFacts:
     return AggregateFacts(
-        method=found.method,
-        score=found.score,
-        lower_bound=found.lower_bound,
-        proven_bound=found.proven_bound,
-        gap=found.gap,
-        optimal=found.optimal,
-        misranked=found.misranked,
+        method=aggregation.method,
+        score=aggregation.score,
+        lower_bound=aggregation.lower_bound,
+        proven_bound=aggregation.proven_bound,
+        gap=aggregation.gap,
+        optimal=aggregation.optimal,
+        misranked=aggregation.misranked,
         mean_rating_score=kemeny_score(by_mean, majorities),
     )
 

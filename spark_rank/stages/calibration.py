@@ -1,4 +1,4 @@
-"""Predicted beside true ratings, counted in Spark: what the report's calibration is drawn from."""
+"""Means of predicted and true ratings by bin, counted in Spark for the report's calibration."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _EXACT = "decimal(28,6)"  # sums of decimals do not depend on their order
 
 
 def calibration_points(run: Run) -> list[CalibrationPoint]:
-    """Return mean prediction and mean rating of held-out items, by learner and prediction.
+    """Return mean prediction and mean rating of held-out items, by learner and bin of predictions.
 
-    Of at most about 20,000 users, by hash. Learners whose scores only put items in order have
-    none; learners of ranks predict the levels of these.
+    The sample has at most about 20,000 users, chosen by hash. Learners whose scores only order
+    items have no points; learners of ranks predict the levels of their ranks.
     """
     if not run.has(MODELS):
         return []
@@ -53,9 +53,9 @@ def _predictions(run: Run) -> DataFrame:
     sampled = draw < F.lit(round(_BUCKETS * min(1.0, _MOST_USERS / max(users, 1))))
     job = PredictJob(distribute_files(run.spark, run), rank_scale(run))
     blocks, models = run.read(BLOCKS).where(sampled), run.read(MODELS).where(sampled)
-    made = predictions(blocks, models, job, tasks_by_bucket(run))
+    predicted = predictions(blocks, models, job, tasks_by_bucket(run))
     prediction = F.col("predicted_rating").alias("prediction")
-    return made.select("learner", prediction, F.col("rating").cast("double")).where(
+    return predicted.select("learner", prediction, F.col("rating").cast("double")).where(
         F.col("prediction").isNotNull()
     )
 

@@ -1,4 +1,4 @@
-"""ensemble: N PRanks that each see a random part, for every user or on one sequence."""
+"""ensemble: N PRanks, each on a random part of the examples, for every user or one sequence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 
-# keys that decide nothing but how the work is done
+# keys that do not change the result
 _IRRELEVANT = ("in_pipeline", "groups", "chunk")
 
 
@@ -41,12 +41,12 @@ def _needs(config: Config) -> tuple[str, ...]:
 
 
 def _inputs(config: Config, run: Run) -> list[list[object]] | None:
-    """Return what tells one sequence from another; None without."""
+    """Return what identifies the files of a sequence; None without a sequence."""
     path = config.ensemble.sequence
     if path is None:
         return None
-    found = files_of("ensemble.sequence", path, run)
-    return [[info.path, info.size, info.modified_ms] for info in found]
+    files = files_of("ensemble.sequence", path, run)
+    return [[info.path, info.size, info.modified_ms] for info in files]
 
 
 STAGE = Stage(

@@ -1,4 +1,4 @@
-"""Ensembles on one sequence: members split over tasks, blocks of rounds added up by a reduce."""
+"""Ensembles on one sequence: tasks learn groups of members, a reduce adds up their rounds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Row = dict[str, Any]
 
 
 def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Learn the ensembles on one sequence, and their rivals beside them."""
+    """Learn the ensembles and their rivals on one sequence."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         source = sequence_source(config, run, Path(folder))
         distribute_local(spark, Path(folder), source.files)
@@ -65,14 +65,14 @@ def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageRe
     results = sequence_models(spark, job, config.ensemble.groups)
     results.write.mode("overwrite").parquet(run.scratch_path(_SCRATCH))
     rivals = _rivals(spark, job)
-    found = spark.read.parquet(run.scratch_path(_SCRATCH))
+    written = spark.read.parquet(run.scratch_path(_SCRATCH))
     names = [column.name for column in OUTCOME]
-    outcomes = _outcomes(job, found.select("trial", "learner", *names).toArrow().to_pylist())
+    outcomes = _outcomes(job, written.select("trial", "learner", *names).toArrow().to_pylist())
     failures = {label: text for label, trials in outcomes.items() if (text := _failure(trials))}
     if failures:
         label, text = next(iter(failures.items()))
         raise InputDataError(f"ensemble: {label}: {text}")
-    rows = run.write(ENSEMBLE_MODELS, _models(spark, found, outcomes))
+    rows = run.write(ENSEMBLE_MODELS, _models(spark, written, outcomes))
     tables = _tables(run, config.ensemble, outcomes, rivals)
     trials = len(job.trials)
     failed = {label: text for label, t in rivals.items() if (text := _failure(t))}
@@ -84,7 +84,7 @@ def sequence_ensembles(config: Config, spark: SparkSession, run: Run) -> StageRe
 
 
 def sequence_job(config: Config, source: Source) -> SequenceJob:
-    """Return what workers need to know."""
+    """Return the job of the workers."""
     settings = config.ensemble
     specs = tuple(
         _spec(entry, view, prior, config.seed)
@@ -96,8 +96,11 @@ def sequence_job(config: Config, source: Source) -> SequenceJob:
 
 
 def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
-    """Return outcomes of chunks of rounds and, with the last, models; the same for all `groups`."""
-    # a task per core: to start one takes longer than to add up the parts of a few blocks
+    """Return the outcome of every chunk of rounds, the last with its model.
+
+    The rows do not depend on `groups`.
+    """
+    # one task per core: starting a task takes longer than adding up a few parts
     reducers = spark.sparkContext.defaultParallelism
     placed = member_sums(spark, job, groups).repartition(reducers, *KEY)
     ordered = placed.sortWithinPartitions(*KEY)
@@ -105,15 +108,15 @@ def sequence_models(spark: SparkSession, job: SequenceJob, groups: int | None) -
 
 
 def member_sums(spark: SparkSession, job: SequenceJob, groups: int | None) -> DataFrame:
-    """Return what every group of members leaves of every chunk of rounds, a task per group."""
+    """Return the sums of every group of members over every chunk of rounds, a task per group."""
     cores = spark.sparkContext.defaultParallelism
     problems = len(job.trials) * len(job.specs)
-    wanted = groups or -(-cores // problems)
+    groups_per_problem = groups or -(-cores // problems)
     work = [
         Work(trial, place, first, last)
         for trial in range(len(job.trials))
         for place, spec in enumerate(job.specs)
-        for first, last in split_members(spec.params["n_members"], wanted)
+        for first, last in split_members(spec.params["n_members"], groups_per_problem)
     ]
     tasks = spark.range(0, len(work), 1, len(work))
     return by_workers(tasks, partial(sequence_parts, job=job, work=work), PART_DDL)
@@ -134,7 +137,7 @@ def _spec(entry: EnsembleLearnerConfig, view: View, prior: Prior, seed: int) -> 
 
 
 def _rivals(spark: SparkSession, job: SequenceJob) -> dict[str, list[Row]]:
-    """Learn the rivals on what the first ensemble sees."""
+    """Learn the rivals from the features of the first ensemble."""
     work = [(trial, name) for trial in range(len(job.trials)) for name in RIVALS]
     tasks = spark.range(0, len(work), 1, len(work))
     learn = partial(rival_results, job=job, work=work, view=job.specs[0].view)
@@ -145,7 +148,7 @@ def _rivals(spark: SparkSession, job: SequenceJob) -> dict[str, list[Row]]:
 def _outcomes(
     job: SequenceJob, rows: Sequence[Row], labels: Iterable[str] | None = None
 ) -> dict[str, list[Row]]:
-    """Put the chunks of every trial together: a row per learner and trial."""
+    """Join the chunks of every trial: one row per learner and trial."""
     names = [spec.label for spec in job.specs] if labels is None else labels
     return {
         label: [
@@ -169,18 +172,18 @@ def _trial_outcome(chunks: Sequence[Row], trial: int) -> Row:
         return {"trial": trial, "failure": failures[0], "rounds": [], "losses": [],
                 **dict.fromkeys(TRIAL_METRICS)}  # fmt: skip
     losses: list[int] = []
-    total = done = 0
+    total = n_rounds = 0
     for chunk in chunks:
-        assert chunk["first_round"] == done
+        assert chunk["first_round"] == n_rounds
         losses += [total + loss for loss in chunk["losses"]]
-        total, done = total + chunk["total"], done + chunk["n_rounds"]
+        total, n_rounds = total + chunk["total"], n_rounds + chunk["n_rounds"]
     rounds = CURVE_ROUNDS[: len(losses)].tolist()
     grid = list(losses)
-    if rounds[-1] != done:  # the curve ends where the sequence does
-        rounds, losses = [*rounds, done], [*losses, total]
+    if rounds[-1] != n_rounds:  # the curve ends where the sequence does
+        rounds, losses = [*rounds, n_rounds], [*losses, total]
     last = {name: chunks[-1][name] for name in TRIAL_METRICS if name != "online_loss"}
     return {"trial": trial, "failure": None, "rounds": rounds, "losses": losses, "grid": grid,
-            "online_loss": total / done, **last}  # fmt: skip
+            "online_loss": total / n_rounds, **last}  # fmt: skip
 
 
 def _failure(trials: Sequence[Row]) -> str | None:
@@ -188,8 +191,8 @@ def _failure(trials: Sequence[Row]) -> str | None:
     return f"trial {failed[0]['trial']}: {failed[0]['failure']}" if failed else None
 
 
-def _models(spark: SparkSession, found: DataFrame, outcomes: dict[str, list[Row]]) -> DataFrame:
-    """Return the last chunks' models, with the curve of all chunks."""
+def _models(spark: SparkSession, results: DataFrame, outcomes: dict[str, list[Row]]) -> DataFrame:
+    """Return the models from the last chunks, with the curves over all chunks."""
     curves = pa.table({
         "learner": [label for label, trials in outcomes.items() for _ in trials],
         "trial": pa.array([t["trial"] for each in outcomes.values() for t in each], pa.int32()),
@@ -197,7 +200,7 @@ def _models(spark: SparkSession, found: DataFrame, outcomes: dict[str, list[Row]
         "curve": pa.array([t["grid"] for each in outcomes.values() for t in each],
                           pa.list_(pa.int64())),
     })  # fmt: skip
-    last = found.where(F.col("status").isNotNull()).drop("online_loss", "curve")
+    last = results.where(F.col("status").isNotNull()).drop("online_loss", "curve")
     joined = last.join(spark.createDataFrame(curves), ["learner", "trial"])
     return joined.select(*[column.name for column in ENSEMBLE_MODELS.columns])
 
@@ -206,18 +209,18 @@ def _tables(
     run: Run, settings: EnsembleConfig, outcomes: dict[str, list[Row]],
     rivals: dict[str, list[Row]],
 ) -> dict[str, int]:  # fmt: skip
-    everyone = {**rivals, **outcomes}
+    all_outcomes = {**rivals, **outcomes}
     models = run.written(ENSEMBLE_MODELS)
-    found = {
-        ENSEMBLE_CURVE: trial_curves(everyone, settings.confidence),
-        ENSEMBLE_METRICS: trial_metrics(everyone, settings.confidence),
+    rows_by_table = {
+        ENSEMBLE_CURVE: trial_curves(all_outcomes, settings.confidence),
+        ENSEMBLE_METRICS: trial_metrics(all_outcomes, settings.confidence),
         ENSEMBLE_DIVERSITY: diversity(models, settings.learners),
     }
-    return {table.table: write_rows(run, table, rows) for table, rows in found.items()}
+    return {table.table: write_rows(run, table, rows) for table, rows in rows_by_table.items()}
 
 
 def _losses(outcomes: dict[str, list[Row]]) -> str:
-    """Return the mean rank loss of every ensemble, on the test part or else on the way."""
+    """Return the mean rank loss of every ensemble, on the test part or else online."""
     words = []
     for label, trials in outcomes.items():
         metric = "rank_loss" if trials[0]["rank_loss"] is not None else "online_loss"

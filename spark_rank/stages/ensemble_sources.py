@@ -1,4 +1,4 @@
-"""Where a sequence comes from: a Parquet file, or one user's ratings with the run's features."""
+"""The source of a sequence: a Parquet file, or one user's ratings with the run's features."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ COEF0 = 1.0  # constant of the polynomial kernel
 class Source:
     """A sequence as files in a local folder.
 
-    `views` are what each ensemble sees of it, `prior` what a user's features hold beside those of
-    the items.
+    `views` are the features that each ensemble sees, `prior` the offset and the expected weights
+    of the user, `words` a description.
     """
 
     trials: tuple[Trial, ...]
@@ -81,8 +81,8 @@ def _parquet(config: Config, run: Run, folder: Path) -> Source:
     facts = sequence_facts(table, key)
     if len(facts.parts) > 1 and settings.trials > 1:
         raise ConfigError(
-            f"ensemble.trials: {settings.trials} orders of {len(facts.parts)} trials that the "
-            "column `trial` tells apart already: set it to 1"
+            f"ensemble.trials: {settings.trials}, but the column `trial` already has "
+            f"{len(facts.parts)} trials: set ensemble.trials to 1"
         )
     files = write_sequence(table, facts, folder)
     if len(facts.parts) > 1:
@@ -95,7 +95,7 @@ def _parquet(config: Config, run: Run, folder: Path) -> Source:
 
 
 def repeated(part: TrialPart, times: int, problem: int) -> tuple[Trial, ...]:
-    """Return so many trials of the same examples; all but the first in an order of their own."""
+    """Return `times` trials of the same examples; all but the first are shuffled."""
     return tuple(Trial(n + 1, part, problem + n, n > 0) for n in range(times))
 
 
@@ -127,8 +127,8 @@ def _problem(job: LearnJob, user_id: str, run: Run) -> tuple[Problem, SequenceUs
     block = blocks.select(*[column.name for column in BLOCK]).toArrow().combine_chunks()
     if len(block) == 0:
         raise ConfigError(
-            f"ensemble.user: the run has no user {user_id!r}: the table `users` has the ids, and "
-            "prepare.filters may have left the user out"
+            f"ensemble.user: the run has no user {user_id!r}: choose an id of the table `users`; "
+            "prepare.filters may have removed this one"
         )
     features = open_distributed(job.files)
     (problem,) = problems(block.to_batches()[0], features, job.panel)
@@ -144,7 +144,7 @@ def _view(
     seed: int,
     folder: Path,
 ) -> View:
-    """Return what an ensemble sees: the features, their terms of degree 2, or landmarks."""
+    """Return the view of an ensemble: the features, their terms of degree 2, or landmarks."""
     if entry.kernel == "linear":
         return View(files, squared=False)
     if entry.kernel == "poly" and entry.degree == 2:

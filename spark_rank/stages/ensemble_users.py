@@ -1,4 +1,4 @@
-"""Ensembles for every user: (user bucket × member group) partitions, added up by a reduce."""
+"""Ensembles for every user: tasks learn groups of members per bucket, a reduce adds them up."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ _MODELS_DDL = ddl(ENSEMBLE_MODELS.columns)
 
 
 def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Learn the ensembles of the users that train has learned, from the same training parts."""
+    """Learn ensembles for the users that `train` has learned, from the same training parts."""
     training = recorded_training(run)
     specs = [ensemble_spec(entry, config.seed) for entry in config.ensemble.learners]
     job = learn_job(training, specs, spark, run)
     blocks = target_blocks(training, run.read(BLOCKS))
     groups = config.ensemble.groups or 1
-    # as in training: a task per bucket at least, whatever the sizes of the files
+    # as in `train`: at least one task per bucket, whatever the sizes of the files
     tasks = max(config.prepare.buckets, spark.sparkContext.defaultParallelism)
     with runtime_setting(spark, "spark.sql.files.minPartitionNum", str(tasks)):
         rows = isolating_on_crash(
-            lambda care: run.write(
+            lambda isolated: run.write(
                 ENSEMBLE_MODELS,
-                # who is isolated learns all members in one go: the rows are the same
-                ensemble_models(blocks, replace(job, isolated=care), 1 if care else groups, tasks),
+                # an isolated user learns all members in one group: the rows are the same
+                ensemble_models(
+                    blocks, replace(job, isolated=isolated), 1 if isolated else groups, tasks
+                ),
             ),
             "ensemble",
             "all users",
@@ -59,10 +61,10 @@ def user_ensembles(config: Config, spark: SparkSession, run: Run) -> StageResult
         ENSEMBLE_DIVERSITY: diversity(models, config.ensemble.learners),
     }
     return StageResult(
-        ", ".join(f"{label}: {status_in_words(found)}" for label, found in counts.items()),
+        ", ".join(f"{label}: {status_in_words(by_status)}" for label, by_status in counts.items()),
         {
             ENSEMBLE_MODELS.table: rows,
-            **{table.table: write_rows(run, table, found) for table, found in tables.items()},
+            **{table.table: write_rows(run, table, rows) for table, rows in tables.items()},
         },
         UserEnsembleFacts(status=counts),
     )
@@ -72,13 +74,13 @@ def ensemble_models(blocks: DataFrame, job: LearnJob, groups: int, tasks: int) -
     """Return rows of `ensemble_models`, the same whatever the number of groups and tasks."""
     if groups == 1:
         return by_workers(blocks, isolated_when_retried(ensemble_batches, job), _MODELS_DDL)
-    # every group reads the blocks anew: they are small, and need not be shuffled
+    # every group reads the blocks again: they are small, and this saves a shuffle
     parts = [
         by_workers(
             blocks, partial(part_batches, job=job, group=group, groups=groups), USER_PART_DDL
         )
         for group in range(groups)
     ]
-    together = reduce(DataFrame.unionByName, parts).repartition(tasks, "problem")
-    placed = together.sortWithinPartitions("problem", "learner", "first_member")
-    return by_workers(placed, partial(combine_batches, job=job), _MODELS_DDL)
+    partitioned = reduce(DataFrame.unionByName, parts).repartition(tasks, "problem")
+    ordered = partitioned.sortWithinPartitions("problem", "learner", "first_member")
+    return by_workers(ordered, partial(combine_batches, job=job), _MODELS_DDL)

@@ -50,10 +50,10 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     groups = measures.groups
     job = EvaluateJob(distribute_files(spark, run), measures)
     tasks = tasks_by_bucket(run)
-    made = frames.evaluate(run.read(BLOCKS), all_models(run), job, tasks)
-    # scored once, read three times
+    evaluated = frames.evaluate(run.read(BLOCKS), all_models(run), job, tasks)
+    # kept, because it is read three times
     with batches_of_models(run):
-        measured = run.keep(made, "measured")
+        measured = run.keep(evaluated, "measured")
     rows = {METRICS.table: run.write(METRICS, measured.drop(CURVE))}
     tables = distributions(run.written(METRICS), _statistics(config, groups, measures), tasks)
     tables[ROC.table] = frames.roc(measured, groups)
@@ -94,7 +94,7 @@ def measures_of(
     offsets: tuple[float, float],
     squared_radius: float,
 ) -> Measures:
-    """Return what the metrics depend on; of ratings and offsets the least and the greatest."""
+    """Return the settings of the metrics; `ratings` and `offsets` are (least, greatest)."""
     (low, high), (low_offset, high_offset) = ratings, offsets
     bounds = BoundFacts(
         stable=frozenset(
@@ -113,7 +113,7 @@ def measures_of(
         relevant_from = upper_half(scale, low, high)
     return Measures(
         top_n=settings.top_n,
-        # ratings are stored as float32: a limit is compared as the number it is among them
+        # ratings are stored as float32: the limit is rounded like them
         relevant_from=float(np.float32(relevant_from)),
         epsilon=settings.epsilon,
         scale=scale,
@@ -123,7 +123,7 @@ def measures_of(
 
 
 def upper_half(scale: RankScale | None, low: float, high: float) -> float:
-    """Return where the lowest level above the middle of the scale begins, or that middle."""
+    """Return the start of the lowest level above the middle of the scale, or the middle."""
     middle = (low + high) / 2.0
     starts = () if scale is None else scale.levels if scale.cuts is None else scale.cuts
     return min((start for start in starts if start > middle), default=middle)
@@ -134,23 +134,23 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
         groups=groups.names(),
         confidence=config.evaluate.confidence,
         seed=config.seed,
-        # the scores of a constant already have no more than this
+        # the costs of a constant score are never above this
         informative_below={"stability": measures.bounds.rating_range**2, "margin": 1.0},
     )
 
 
 def _write_small(spark: SparkSession, run: Run, contract: Contract, table: pa.Table) -> int:
-    """Write a table that is small whatever the number of users, as one file."""
+    """Write a small table as one file."""
     return run.write(contract, spark.createDataFrame(table).coalesce(1))
 
 
 def _overall(summary: pa.Table, column: str) -> dict[str, dict[str, Any]]:
     """Return a column of the summary over all users, by learner and metric."""
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for row in summary.to_pylist():
         if row["user_group"] == ALL:
-            found.setdefault(row["learner"], {})[row["metric"]] = row[column]
-    return found
+            values.setdefault(row["learner"], {})[row["metric"]] = row[column]
+    return values
 
 
 STAGE = Stage(

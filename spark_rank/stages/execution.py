@@ -26,7 +26,7 @@ PIPELINE = "pipeline"
 
 
 def execute(name: str, config: Config, *, takeover: bool = False) -> None:
-    """Run one stage, or all of them and print the summary, while nobody else works on the run."""
+    """Run one stage, or the pipeline with its summary, while holding the run's lease."""
     stages = _stages(name, config)
     validate(stages, config)  # before Spark starts
     if name == PIPELINE:
@@ -48,7 +48,7 @@ def execute(name: str, config: Config, *, takeover: bool = False) -> None:
             raise
         tell_worker_lines(spark)
         if name == PIPELINE:
-            # flushed, for spark-submit may end before it has passed on what is printed at exit
+            # flushed, because spark-submit may end before it passes on the last output
             print(run_summary(run.records(), run), flush=True)
 
 
@@ -61,7 +61,7 @@ def _stages(name: str, config: Config) -> list[Stage]:
 
 
 def run_summary(records: Mapping[str, Mapping[str, Any]], run: Run) -> str:
-    """Return what a person wants to know at the end: users, accuracy, where things are."""
+    """Return the summary of a run for people: users, accuracy, paths of tables and report."""
     lines = ["", *accuracy_lines(run.facts(EvaluateFacts), records), ""]
     tables = [(name, run.path(name)) for name in ("models", "metrics", "summary", "quarantine")]
     if FINAL_MODELS.table in records.get("refit", {}).get("tables", {}):

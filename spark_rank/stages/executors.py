@@ -1,8 +1,8 @@
-"""Sees, before anything is done on a cluster, that executors have what the driver has.
+"""Checks, before a run on a cluster, that the executors have the driver's software and store.
 
-That is the software: another version would learn other models, and nobody would know. And it is a
-store on `file:`, a directory of every machine. If it is not the same one, Spark notices nothing:
-executors write onto their own disks, and the driver publishes what it finds, nothing.
+Other versions would learn other models without an error. A store on `file:` must be the same
+directory on every machine: otherwise executors write to their own disks, and the driver publishes
+empty tables, without an error from Spark.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from spark_rank.errors import ConfigError, RuntimeMissingError
 from spark_rank.session.progress import job_description
 from spark_rank.store.run import Run
 
-# a network's file system may show a new file a moment later
+# seconds; a network file system may show a new file with a delay
 _PATIENCE = 3.0
-# so that every core has some of them: Spark promises no task to any executor
+# several, because Spark does not promise every executor a task
 _TASKS_PER_CORE = 4
 _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pandas")
 _UNUSABLE = re.compile(r"Cannot run program .+|PYTHON_VERSION_MISMATCH.+|ModuleNotFoundError: .+")
@@ -38,8 +38,8 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class Witness:
-    """What an executor has: the versions by name, and whether it sees the driver's file."""
+class ExecutorFacts:
+    """An executor's software versions by name, and whether it sees the driver's file."""
 
     host: str
     software: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Witness:
 
 
 def check_executors(run: Run) -> None:
-    """Raise an error that names the machine if an executor lacks what the driver has."""
+    """Raise an error that names the machine if an executor differs from the driver."""
     context = run.spark.sparkContext
     if str(context.master).startswith("local"):
         return
@@ -55,10 +55,10 @@ def check_executors(run: Run) -> None:
     if probe is not None:
         run.files.write_text(probe, "seen by every executor\n")
     tasks = _TASKS_PER_CORE * context.defaultParallelism
-    look = partial(witness, path=None if probe is None else re.sub("^file:(//)?", "", probe))
+    look = partial(executor_facts, path=None if probe is None else re.sub("^file:(//)?", "", probe))
     try:
-        with job_description(run.spark, f"{run.run_id}: what executors have"):
-            found = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+        with job_description(run.spark, f"{run.run_id}: check of the executors"):
+            executors = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
     except Py4JJavaError as error:
         reason = _UNUSABLE.search(str(error))
         if reason is None:
@@ -67,36 +67,40 @@ def check_executors(run: Run) -> None:
     finally:
         if probe is not None:
             run.files.delete(probe)
-    check_witnesses(found, software(), run.root)
+    check_executor_facts(executors, software(), run.root)
 
 
-def check_witnesses(found: Sequence[Witness], own: tuple[tuple[str, str], ...], root: str) -> None:
-    """Raise `ConfigError` if one has other versions than the driver, or another store."""
-    for one in sorted(set(found), key=lambda one: one.host):
-        for (name, theirs), (_, ours) in zip(one.software, own, strict=True):
+def check_executor_facts(
+    executors: Sequence[ExecutorFacts], driver: tuple[tuple[str, str], ...], root: str
+) -> None:
+    """Raise `ConfigError` if an executor has other versions than the driver, or another store."""
+    for one in sorted(set(executors), key=lambda one: one.host):
+        for (name, theirs), (_, ours) in zip(one.software, driver, strict=True):
             if theirs != ours:
                 raise ConfigError(
                     f"executors on {one.host} have {name} {theirs}, the driver has {ours}: "
                     f"{_REMEDY}"
                 )
-    blind = sorted({one.host for one in found if not one.sees_store})
+    blind = sorted({one.host for one in executors if not one.sees_store})
     if blind:
         raise ConfigError(
-            f"store {root}: {', '.join(blind)} does not see what the driver writes there: name "
-            "a directory that is the same on every machine, such as one of NFS, or hdfs:, s3a:"
+            f"store {root}: {', '.join(blind)} does not see the driver's files there: use a "
+            "directory that all machines share, such as NFS, or hdfs:, s3a:"
         )
 
 
-def witness(_: Iterable[int], path: str | None, patience: float = _PATIENCE) -> Iterator[Witness]:
-    """Yield what this process has; of a file that does not show up at once, a little later."""
+def executor_facts(
+    _: Iterable[int], path: str | None, patience: float = _PATIENCE
+) -> Iterator[ExecutorFacts]:
+    """Yield the facts of this process; wait up to `patience` seconds for the file at `path`."""
     end = time.monotonic() + patience
     while not (seen := path is None or Path(path).exists()) and time.monotonic() < end:
         time.sleep(0.2)
-    yield Witness(socket.gethostname(), software(), seen)
+    yield ExecutorFacts(socket.gethostname(), software(), seen)
 
 
 def software() -> tuple[tuple[str, str], ...]:
-    """Return the versions of what decides a result; of this package, its sources' checksum."""
+    """Return the versions of the packages that decide a result; of this one, with a checksum."""
     return ("spark_rank", _sources()), *((name, _installed(name)) for name in _PACKAGES)
 
 

@@ -1,4 +1,4 @@
-"""experiment: one of the papers' experiments, its units spread over tasks."""
+"""experiment: one of the papers' experiments, with its units of work spread over tasks."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _TASKS_PER_CORE = 16
 
 
 class StopWatch:
-    """Seconds by step, for the report alone: where the time went."""
+    """The seconds of each step, for the report."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._since = time.monotonic()
 
     def lap(self, step: str) -> None:
-        """Put what has passed since the last lap down to a step."""
+        """Record the time since the last lap as that of a step."""
         now = time.monotonic()
         self.laps[step] = round(now - self._since, 3)
         self._since = now
@@ -62,44 +62,45 @@ class StopWatch:
 
 def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Run every unit of work once, then sum up; without its data an experiment is skipped."""
-    chosen, settings = chosen_experiment(config)
-    needs = tuple(chosen.needs(settings))
-    found = find_data(needs, config, run)
-    missing = [f"{need.name}: {need.files}" for need in needs if need.name not in found]
-    if needs and not found:
+    definition, settings = chosen_experiment(config)
+    needs = tuple(definition.needs(settings))
+    sources = find_data(needs, config, run)
+    missing = [f"{need.name}: {need.files}" for need in needs if need.name not in sources]
+    if needs and not sources:
         return _skipped(config, missing, run)
     clock = StopWatch()
-    profiles, files = _distributed(found, spark, run)
-    # mapped: the pages are those that workers of this machine have
+    profiles, files = _distributed(sources, spark, run)
+    # memory-mapped: shared with the workers on this machine
     data = {name: open_distributed_set(one) for name, one in files.items()}
-    study = Study(chosen.name, settings, config.seed, data)
+    study = Study(definition.name, settings, config.seed, data)
     clock.lap("reading and distributing ratings")
-    study = _with_choice(chosen, study, files, spark)
+    study = _with_choice(definition, study, files, spark)
     clock.lap("choosing parameters")
-    units = tuple(chosen.units(study))
-    job = UnitJob(chosen.name, settings, config.seed, files, units, study.chosen)
+    units = tuple(definition.units(study))
+    job = UnitJob(definition.name, settings, config.seed, files, units, study.chosen)
     rows = _run(spark, job)
     clock.lap("units of work")
     collected = [Found(row["unit"], result_of(row)) for row in rows.to_pylist()]
     tables = {
         EXPERIMENT_RESULTS.table: _write(run, EXPERIMENT_RESULTS, rows),
         EXPERIMENT_SUMMARY.table: _write_rows(
-            run, EXPERIMENT_SUMMARY, summarise(chosen, settings, collected)
+            run, EXPERIMENT_SUMMARY, summarise(definition, settings, collected)
         ),
         EXPERIMENT_CLAIMS.table: _write_rows(
-            run, EXPERIMENT_CLAIMS, compare(chosen, settings, collected)
+            run, EXPERIMENT_CLAIMS, compare(definition, settings, collected)
         ),
     }
     clock.lap("means, tests and tables")
-    timings = tuple(_timings(chosen, study))
+    timings = tuple(_timings(definition, study))
     clock.lap("timing on the driver")
     return StageResult(
-        f"{chosen.name}: {count_of(len(units), 'unit')} of work, {count_of(len(rows), 'result')}"
+        f"{definition.name}: {count_of(len(units), 'unit')} of work, "
+        f"{count_of(len(rows), 'result')}"
         + (f"; missing data: {'; '.join(missing)}" if missing else ""),
         tables,
         ExperimentFacts(
             units=len(units),
-            data={name: source.file.name for name, source in found.items()},
+            data={name: source.file.name for name, source in sources.items()},
             missing=tuple(missing),
             profiles=tuple(profiles),
             chosen=study.chosen,
@@ -110,11 +111,11 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def _distributed(
-    found: Mapping[str, FoundFile], spark: SparkSession, run: Run
+    sources: Mapping[str, FoundFile], spark: SparkSession, run: Run
 ) -> tuple[list[RatingSetProfile], dict[str, RatingSetFiles]]:
-    """Read the data sets and put them onto every node; return what they look like, and files."""
+    """Read the data sets and put them onto every node; return their profiles and files."""
     profiles, files = [], {}
-    for name, source in found.items():
+    for name, source in sources.items():
         ratings, implicit = read_rating_set(spark, source, run)
         profiles.append(rating_profile(ratings, implicit))
         files[name] = distribute(ratings, spark, run)
@@ -122,7 +123,7 @@ def _distributed(
 
 
 def chosen_experiment(config: Config) -> tuple[Experiment, Any]:
-    """Return the experiment that the configuration names, with its settings; or `ConfigError`."""
+    """Return the configured experiment and its settings, or raise `ConfigError`."""
     name = config.experiment.name
     if name is None:
         raise ConfigError(
@@ -134,12 +135,12 @@ def chosen_experiment(config: Config) -> tuple[Experiment, Any]:
             f"experiment.name: unknown experiment {visible(name, 60)!r} "
             f"({suggestion(name, EXPERIMENTS)})"
         )
-    chosen = EXPERIMENTS[name]
+    definition = EXPERIMENTS[name]
     try:
-        settings = convert(chosen.settings, config.experiment.settings, "experiment.settings")
+        settings = convert(definition.settings, config.experiment.settings, "experiment.settings")
     except SettingError as problem:
         raise ConfigError(str(problem)) from None
-    return chosen, settings
+    return definition, settings
 
 
 def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
@@ -148,7 +149,7 @@ def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
         for contract in (EXPERIMENT_RESULTS, EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS)
     }
     return StageResult(
-        f"{config.experiment.name}: skipped, for its data is not in {config.experiment.data}: "
+        f"{config.experiment.name}: skipped, because its data is not in {config.experiment.data}: "
         f"{'; '.join(missing)}",
         tables,
         ExperimentFacts(units=0, data={}, missing=tuple(missing), skipped=True),
@@ -156,22 +157,22 @@ def _skipped(config: Config, missing: Sequence[str], run: Run) -> StageResult:
 
 
 def _with_choice(
-    chosen: Experiment, study: Study, files: Mapping[str, RatingSetFiles], spark: SparkSession
+    definition: Experiment, study: Study, files: Mapping[str, RatingSetFiles], spark: SparkSession
 ) -> Study:
-    """Run the pilot, if there is one, and return the study with what it found out."""
-    if chosen.pilot is None:
+    """Run the pilot, if there is one, and return the study with its choice of settings."""
+    if definition.pilot is None:
         return study
-    units = tuple(chosen.pilot.units(study))
-    rows = _run(spark, UnitJob(chosen.name, study.settings, study.seed, files, units, None))
+    units = tuple(definition.pilot.units(study))
+    rows = _run(spark, UnitJob(definition.name, study.settings, study.seed, files, units, None))
     results = [result_of(row) for row in rows.to_pylist()]
-    return dataclasses.replace(study, chosen=chosen.pilot.choose(study, results))
+    return dataclasses.replace(study, chosen=definition.pilot.choose(study, results))
 
 
-def _timings(chosen: Experiment, study: Study) -> Sequence[Timing]:
-    if chosen.timings is None:
+def _timings(definition: Experiment, study: Study) -> Sequence[Timing]:
+    if definition.timings is None:
         return ()
     with threadpool_limits(1, user_api="blas"):
-        return chosen.timings(study)
+        return definition.timings(study)
 
 
 def _run(spark: SparkSession, job: UnitJob) -> pa.Table:
@@ -194,20 +195,20 @@ def _write(run: Run, contract: Contract, rows: pa.Table) -> int:
 
 
 def _inputs(config: Config, run: Run) -> list[list[object]]:
-    """Return what tells one data set from another: the files that are there."""
-    chosen, settings = chosen_experiment(config)
-    needs: tuple[Need, ...] = tuple(chosen.needs(settings))
-    found = find_data(needs, config, run)
+    """Return what identifies the data sets: the files that were found."""
+    definition, settings = chosen_experiment(config)
+    needs: tuple[Need, ...] = tuple(definition.needs(settings))
+    sources = find_data(needs, config, run)
     return [
         [name, info.path, info.size, info.modified_ms]
-        for name, source in found.items()
+        for name, source in sources.items()
         for info in source.infos
     ]
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    chosen, settings = chosen_experiment(config)
-    return {"name": chosen.name, "settings": dataclasses.asdict(settings)}
+    definition, settings = chosen_experiment(config)
+    return {"name": definition.name, "settings": dataclasses.asdict(settings)}
 
 
 STAGE = Stage(

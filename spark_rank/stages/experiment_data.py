@@ -24,26 +24,26 @@ from spark_rank.stages.rating_sets import RATING_BYTES, READ_COLUMNS, build_rati
 from spark_rank.store.run import Run
 
 FILES = "experiment_files"
-# of the memory of the driver's machine: workers that learn have to have theirs
+# share of the memory of the driver's machine: workers on it need theirs
 _RATINGS_SHARE = 0.25
 
 
 class FoundFile(NamedTuple):
-    """A data set that is there, in one file or several."""
+    """A data set that was found, in one file or several."""
 
     file: RatingFile
     infos: tuple[FileInfo, ...]
 
 
 class ReadSet(NamedTuple):
-    """A data set as it was read, and how many rows were dropped for they hold no rating."""
+    """The ratings of a data set, and how many rows without a rating were dropped."""
 
     ratings: RatingSet
     implicit: int
 
 
 def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, FoundFile]:
-    """Return the data sets that are there, by the needs' names: of each the first choice."""
+    """Return the data sets that were found by name; for each, the first choice that exists."""
     found = {}
     for need in needs:
         for file in need.choices:
@@ -55,19 +55,19 @@ def find_data(needs: tuple[Need, ...], config: Config, run: Run) -> dict[str, Fo
 
 
 def read_rating_set(spark: SparkSession, source: FoundFile, run: Run) -> ReadSet:
-    """Read a data set with the parser of its format; every row that is a rating must be good."""
+    """Read a data set with the parser of its format; every rating in it must be readable."""
     first = source.infos[0].path
     settings = InputConfig(path=first, format=source.file.format)
     with scan_settings(spark), damaged_files_are_named(run.root):
         pieces = gather(list(source.infos), settings, 1, run).pieces.rows
         unusable = counts_by_reason(pieces)
-        _check_held(unusable.pop(None, 0), first)
-        # by the rules of the format they are no ratings, and nothing is wrong with them
+        _check_memory(unusable.pop(None, 0), first)
+        # in this format, such rows are correct but hold no rating
         implicit = unusable.pop(IMPLICIT, 0)
         if unusable:
             raise InputDataError(
                 f"{first}: holds rows that are no ratings ({min(map(str, unusable))}): "
-                "experiments want the data sets as they were published"
+                "experiments need the data sets as they were published"
             )
         packed = pieces.where("share is not null").select(*READ_COLUMNS)
         try:
@@ -83,21 +83,21 @@ def _local_rows(frame: DataFrame) -> Iterator[Mapping[str, Any]]:
         yield row.asDict()
 
 
-def _check_held(ratings: int, path: str) -> None:
-    """Refuse what this machine cannot hold: a sparse matrix is not read piece by piece."""
+def _check_memory(ratings: int, path: str) -> None:
+    """Refuse more ratings than this machine can hold in memory at once."""
     memory = this_machine().memory
     if ratings * RATING_BYTES > _RATINGS_SHARE * memory:
         most = int(_RATINGS_SHARE * memory / RATING_BYTES)
         raise InputDataError(
-            f"{path}: holds {ratings:,} ratings, and an experiment has all of them in the memory "
-            f"of one machine, at {RATING_BYTES} bytes each: of the {memory / 1e9:.1f} GB here "
-            f"{_RATINGS_SHARE:.0%} may be theirs, which is {most:,}: leave a part in the data "
+            f"{path}: holds {ratings:,} ratings. An experiment keeps all ratings in memory, at "
+            f"{RATING_BYTES} bytes each, in at most {_RATINGS_SHARE:.0%} of the "
+            f"{memory / 1e9:.1f} GB here: that is {most:,} ratings. Leave only a part in the data "
             "folder, such as combined_data_1.txt of Netflix, or take a larger machine"
         )
 
 
 def distribute(ratings: RatingSet, spark: SparkSession, run: Run) -> RatingSetFiles:
-    """Put a data set onto every node that works for the run, as files to map into memory."""
+    """Put a data set onto every node, as files that workers map into memory."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as temporary:
         folder = Path(temporary)
         files = write_rating_set(folder, ratings)

@@ -1,4 +1,4 @@
-"""The page of an experiment, made from what its stage left."""
+"""The page of an experiment, made from the tables and facts of its stage."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FEWEST_USERS = 10
 
 
 def experiment_report(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Write the page."""
+    """Write the page of the run's experiment."""
     write_page(experiment_page(run.run_id, outcome_of(run)), run.draft_path(FILE), run.files)
     return StageResult(run.path(FILE), facts=PageFacts(file=FILE))
 
 
 def outcome_of(run: Run) -> Outcome:
-    """Return what the experiment of a run left."""
+    """Return the outcome of a run's experiment."""
     record = run.record("experiment") or {}
     summary, claims = (_rows(contract, run) for contract in (EXPERIMENT_SUMMARY, EXPERIMENT_CLAIMS))
-    # of most experiments the page shows means only: half a million results need not be held
+    # most pages show means only, so that half a million results need not be in memory
     drawn = record["settings"]["name"] in PICTURES
     results = _rows(EXPERIMENT_RESULTS, run) if drawn else []
     spreads = user_spreads(run.read(EXPERIMENT_RESULTS), summary)
@@ -41,7 +41,7 @@ def outcome_of(run: Run) -> Outcome:
 def user_spreads(results: DataFrame, summary: Sequence[Mapping[str, Any]]) -> list[Spread]:
     """Return how numbers spread over test users, in the order of the summary.
 
-    A user counts with the mean over his or her units. Few users are no distribution.
+    A user counts with the mean over his or her units; fewer than ten users are left out.
     """
     of_users = results.where(
         F.col("target").isNotNull() & F.col("x").isNull() & F.col("value").isNotNull()
@@ -54,18 +54,18 @@ def user_spreads(results: DataFrame, summary: Sequence[Mapping[str, Any]]) -> li
         _mean("value").alias("mean"),
         F.percentile("value", shares).alias("quantiles"),
     )
-    found = {
+    by_key = {
         tuple(row[name] for name in key): Spread(
             **{**row.asDict(), "quantiles": tuple(row["quantiles"])}
         )
         for row in spreads.where(F.col("users") >= _FEWEST_USERS).collect()
     }
     order = [tuple(row[name] for name in key) for row in summary if row["x"] is None]
-    return [found[place] for place in dict.fromkeys(order) if place in found]
+    return [by_key[place] for place in dict.fromkeys(order) if place in by_key]
 
 
 def _mean(name: str) -> Column:
-    """Return the mean of a group, added up in the order of the values, whatever the partitions."""
+    """Return the mean of a group, summed in the order of the values, whatever the partitions."""
     values = F.array_sort(F.collect_list(name))
     return F.aggregate(values, F.lit(0.0), lambda total, value: total + value) / F.size(values)
 

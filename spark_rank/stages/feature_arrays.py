@@ -1,4 +1,4 @@
-"""The features that a configuration asks for, made from blocks."""
+"""The features of a configuration, made from blocks."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def feature_arrays(
     seed: int,
     stage: str,
 ) -> FeatureArrays:
-    """Return features of every kind but `given`; `middle` is that of the rating scale.
+    """Return features of any kind but `given`; `middle` is the middle of the rating scale.
 
-    `stage` is who tells how far the estimation of factors is.
+    Progress events on the rounds of factors name `stage`.
     """
     if settings.kind == "factors":
         return factor_features(
             blocks, items, rank=settings.rank, rounds=settings.rounds, seed=seed,
             user_share=settings.user_share, max_ratings=settings.max_ratings,
-            progress=partial(_say_round, stage),
+            progress=partial(_emit_round, stage),
         )  # fmt: skip
     shrinkage = settings.offset_shrinkage
     if settings.kind == "als":
         return als_features(
             blocks, items, rank=settings.rank, rounds=settings.als_rounds,
             regularization=settings.als_regularization, shrinkage=shrinkage, seed=seed,
-            user_share=settings.user_share, progress=partial(_say_round, stage),
+            user_share=settings.user_share, progress=partial(_emit_round, stage),
         )  # fmt: skip
     if settings.kind == "panel":
         return panel_features(
@@ -59,7 +59,7 @@ def feature_arrays(
     return offset_features(blocks, items, shrinkage=shrinkage)
 
 
-def _say_round(stage: str, number: int, noise: float) -> None:
+def _emit_round(stage: str, number: int, noise: float) -> None:
     if number % 5 == 0:
         text = f"round {number}, noise {noise:.4f}"
         emit("round", text, stage=stage, number=number, noise=noise)

@@ -1,4 +1,4 @@
-"""The files of item features that workers map into memory: in the run, and on every node."""
+"""The files of item features that workers map into memory, in the run and on every node."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from spark_rank.stages.final_run import FEATURE_FILES
 from spark_rank.store.run import Run
 
 
-def publish_files(run: Run, made: FeatureArrays) -> FeatureFiles:
-    """Write the files that workers map into memory into the run."""
+def publish_files(run: Run, arrays: FeatureArrays) -> FeatureFiles:
+    """Write the feature files into the run, for workers to map into memory."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
-        files = made.write(Path(folder))
+        files = arrays.write(Path(folder))
         for file in files.all():
             draft = run.draft_path(f"{FEATURE_FILES}/{file.name}")
             run.files.upload(Path(folder) / file.name, draft)
@@ -26,31 +26,31 @@ def publish_files(run: Run, made: FeatureArrays) -> FeatureFiles:
 
 
 def distribute_files(spark: SparkSession, run: Run) -> FeatureFiles:
-    """Put the feature files of a run onto every node that works for it."""
+    """Put the feature files of a run onto every node."""
     files = run.facts(FeatureFacts).files
-    there = _on_the_nodes(spark)
+    on_nodes = _on_the_nodes(spark)
     for file in files.all():
         path = run.path(f"{FEATURE_FILES}/{file.name}")
         if not run.files.exists(path):
             raise ContractError(
-                f"{path}: the manifest lists this feature file, but it is gone: delete the run's "
-                "manifest/features.json and start the same command again: it makes the file anew"
+                f"{path}: the manifest lists this feature file, but it does not exist: delete the "
+                "run's manifest/features.json and start the same command again, which makes it anew"
             )
-        # Spark refuses the same name from another place, and a name holds the checksum
-        if file.name not in there:
+        # Spark refuses a name twice; the same name means the same file, as it contains the checksum
+        if file.name not in on_nodes:
             spark.sparkContext.addFile(run.files.uri(path))
     return files
 
 
 def distribute_draft(spark: SparkSession, run: Run, files: FeatureFiles) -> None:
-    """Put feature files of the stage in progress onto every node; drafts do not stay."""
-    there = _on_the_nodes(spark)
-    wanted = [file for file in files.all() if file.name not in there]
+    """Put copies of the feature files of the stage in progress onto every node."""
+    on_nodes = _on_the_nodes(spark)
+    missing = [file for file in files.all() if file.name not in on_nodes]
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
-        for file in wanted:
+        for file in missing:
             draft = run.draft_path(f"{FEATURE_FILES}/{file.name}")
             run.files.download(draft, Path(folder) / file.name)
-        distribute_local(spark, Path(folder), wanted)
+        distribute_local(spark, Path(folder), missing)
 
 
 def _on_the_nodes(spark: SparkSession) -> set[str]:

@@ -1,4 +1,4 @@
-"""features: what items look like to a learner, as Parquet and as memory-mapped files."""
+"""features: the item features, as Parquet and as files that workers map into memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEMS, TABLES
 from spark_rank.wording import count_of
 
-# the keys that each kind reads; others may change without a new run
+# the keys that decide each kind; other keys may change without a new run
 _DECIDING = {
     "factors": ("rank", "rounds", "user_share", "max_ratings"),
     "als": ("rank", "user_share", "als_rounds", "als_regularization", "offset_shrinkage"),
@@ -36,51 +36,52 @@ _DECIDING = {
 
 
 def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Make the item features; no held-out rating decides them, save for `reference_ratings`."""
+    """Make the item features; only `reference_ratings: all` uses held-out ratings."""
     settings = config.features
     if settings.kept_from is not None:
         return kept_features(config, spark, run)
     if settings.kind == "given":
         return given_features(config, spark, run)
     stage = REFIT if run.all_ratings else STAGE.name
-    made = feature_arrays(
+    arrays = feature_arrays(
         settings, run.read(BLOCKS), run.read(ITEMS), middle=scale_middle(run), seed=config.seed,
         stage=stage,
     )  # fmt: skip
     tables = {
-        name: run.write(TABLES[name], table) for name, table in feature_tables(spark, made).items()
+        name: run.write(TABLES[name], table)
+        for name, table in feature_tables(spark, arrays).items()
     }
-    facts = made.facts(publish_files(run, made))
-    return StageResult(_in_words(settings, made, facts), tables, facts)
+    facts = arrays.facts(publish_files(run, arrays))
+    return StageResult(_in_words(settings, arrays, facts), tables, facts)
 
 
 def scale_middle(run: Run) -> float:
-    """Return the middle of the rating scale, which no choice of reviewers moves."""
+    """Return the middle of the rating scale, which does not depend on the reviewers."""
     low, high = rating_limits(run)
     return (low + high) / 2.0
 
 
-def _in_words(settings: FeaturesConfig, made: FeatureArrays, facts: FeatureFacts) -> str:
-    items = count_of(len(made.items), "item")
+def _in_words(settings: FeaturesConfig, arrays: FeatureArrays, facts: FeatureFacts) -> str:
+    items = count_of(len(arrays.items), "item")
     if isinstance(facts, FactorFacts):
         return (
             f"{items} × {count_of(settings.rank, 'factor')} from "
             f"{count_of(facts.ratings, 'training rating')} of "
             f"{count_of(facts.users, 'user')}, noise {facts.noise:.3f}"
         )
-    if made.pool is not None and isinstance(facts, ReviewerFacts):
-        drawn = _drawn(made.pool.size, facts)
-        return f"{drawn}: {count_of(len(made.pool.ratings), 'rating')}"
+    if arrays.pool is not None and isinstance(facts, ReviewerFacts):
+        drawn = _drawn(arrays.pool.size, facts)
+        return f"{drawn}: {count_of(len(arrays.pool.ratings), 'rating')}"
     if settings.kind == "panel":
-        return f"{items} × {count_of(made.matrix.shape[1], 'reference reviewer')}"
-    return f"{items}, the offset alone"
+        return f"{items} × {count_of(arrays.matrix.shape[1], 'reference reviewer')}"
+    return f"{items}, only the item offset"
 
 
 def _drawn(size: int, facts: ReviewerFacts) -> str:
-    whole = "all" if facts.reviewers == facts.group else f"{facts.reviewers:,}"
-    of_group = f"{whole} of {count_of(facts.group, 'user')}"
+    reviewers = "all" if facts.reviewers == facts.group else f"{facts.reviewers:,}"
+    of_group = f"{reviewers} of {count_of(facts.group, 'user')}"
     if size > facts.reviewers:
-        return f"reviewers are {of_group}, for features.reference_size is {size:,}"
+        return f"reviewers are {of_group}, because features.reference_size is {size:,}"
     return f"{count_of(size, 'reviewer')} for every user, drawn from {of_group}"
 
 
@@ -95,7 +96,7 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
 
 
 def _inputs(config: Config, run: Run) -> list[list[object]] | None:
-    """Return what tells one file of given vectors, or kept factors, from others; None without."""
+    """Return what identifies the given vectors or the kept factors; None without them."""
     if config.features.kept_from is not None:
         earlier = Run(run.spark, config.store, config.features.kept_from).record("features")
         return [["features", earlier and earlier["fingerprint"]]]

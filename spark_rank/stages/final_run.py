@@ -1,7 +1,7 @@
 """A run as `refit` and the lists see it: features and models from all ratings of every user.
 
-What a stage reads and writes under the names of the measured tables goes to tables of their own
-here, so that the same functions learn, keep, list and explain.
+Reads and writes of the measured tables are redirected to final tables, so that the same functions
+learn, keep, list and explain.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NAMES = {FEATURE_FILES: f"final_{FEATURE_FILES}"} | {
 
 
 class FinalRun(Run):
-    """A run whose features and models are those from all ratings.
+    """A run whose features and models are learned from all ratings.
 
-    While `refit` is in progress, `features` is what it has made of them so far.
+    While `refit` is in progress, `features` is the result of its features.
     """
 
     all_ratings = True
@@ -37,17 +37,17 @@ class FinalRun(Run):
         self._features = features
 
     def own(self, contract: Contract) -> Contract:
-        """Return the contract under which a table is written and read here."""
+        """Return the contract of the final table in place of a measured one."""
         return FINAL_TABLES.get(contract.table, contract)
 
     def path(self, name: str) -> str:
-        """Return where a published table or file lives; of features in progress, their draft."""
+        """Return the path of a published table or file, or of the draft of features in progress."""
         if self._features is not None and name.startswith(f"{FEATURE_FILES}/"):
             return self.draft_path(name)
         return super().path(_final(name))
 
     def draft_path(self, name: str) -> str:
-        """Return where the stage in progress writes a table or file."""
+        """Return the path where the stage in progress writes a table or file."""
         return super().draft_path(_final(name))
 
     def write(
@@ -65,7 +65,7 @@ class FinalRun(Run):
         return super().has(self.own(contract))
 
     def read(self, contract: Contract) -> DataFrame:
-        """Return a recorded table, or one of the features in progress; all ratings are training."""
+        """Return a recorded table, or one of the features in progress; no rating is held out."""
         if self._features is not None and contract.table in self._features.tables:
             return self.written(contract)
         frame = super().read(self.own(contract))
@@ -84,28 +84,28 @@ class FinalRun(Run):
         return super().read_files(self.own(contract), files)
 
     def record(self, stage: str) -> Record | None:
-        """Return a finished stage's record; of features and models what `refit` tells of them."""
-        found = super().record(stage)
-        if found is None or stage not in ("features", "train"):
-            return found
+        """Return a finished stage's record; those of features and models are from `refit`."""
+        measured = super().record(stage)
+        if measured is None or stage not in ("features", "train"):
+            return measured
         if stage == "features" and self._features is not None:
-            return {**found, "fingerprint": "", "facts": as_record(self._features.facts)}
-        told = super().record(REFIT)
-        if told is None:
-            return found
-        return as_refitted(stage, found, told)
+            return {**measured, "fingerprint": "", "facts": as_record(self._features.facts)}
+        refitted = super().record(REFIT)
+        if refitted is None:
+            return measured
+        return as_refitted(stage, measured, refitted)
 
 
 def refitted_run(run: Run, learner: str) -> Run:
-    """Return the run with features and models from all ratings, if it has such of the learner."""
+    """Return the run with the learner's models from all ratings if it has them, else the run."""
     return FinalRun(run) if has_refitted(run, learner) else run
 
 
 def refit_input(run: Run) -> dict[str, str]:
-    """Return what tells the refitted models from others; nothing without them."""
+    """Return the fingerprint that identifies the refitted models; empty without them."""
     return {REFIT: (run.record(REFIT) or {})["fingerprint"]} if is_refitted(run) else {}
 
 
 def _final(name: str) -> str:
-    first, slash, rest = name.partition("/")
-    return f"{_NAMES.get(first, first)}{slash}{rest}"
+    first, slash, below = name.partition("/")
+    return f"{_NAMES.get(first, first)}{slash}{below}"

@@ -1,6 +1,6 @@
-"""Tells of the compiling that the first `train` of an installation begins with.
+"""Announces that the first `train` of an installation compiles its functions.
 
-numba keeps what it has compiled in files, so the files tell what is still to be compiled.
+numba keeps compiled functions in files, which show what is still to be compiled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_rank.users.specs import LearnerSpec
 
 
 def tell_compiling(specs: Sequence[LearnerSpec], context: SparkContext) -> None:
-    """Say so if workers of this machine have to compile what the learners need."""
+    """Emit an event if the workers on this machine have to compile functions of the learners."""
     labels = uncompiled(specs) if str(context.master).startswith("local") else []
     if labels:
         emit(
@@ -32,13 +32,13 @@ def tell_compiling(specs: Sequence[LearnerSpec], context: SparkContext) -> None:
 
 
 def uncompiled(specs: Sequence[LearnerSpec]) -> list[str]:
-    """Return the labels of the learners none of whose functions has been compiled."""
+    """Return the labels of the learners without any compiled function."""
     needed = {spec.label: _functions(_modules(spec)) for spec in specs}
     return [label for label, found in needed.items() if found and not any(map(_is_kept, found))]
 
 
 def _modules(spec: LearnerSpec) -> Iterable[ModuleType]:
-    """Return the modules that name the compiled functions a learner calls."""
+    """Return the modules with the functions to compile for a learner."""
     own = [sys.modules[kind.__module__] for kind in spec.kind.__mro__]
     return [*own, kernels] if kernel_of(spec) != "linear" else own
 
@@ -49,7 +49,7 @@ def _functions(modules: Iterable[ModuleType]) -> list[Dispatcher]:
 
 
 def _is_kept(function: Dispatcher) -> bool:
-    """Tell whether a compiled form of a function lies in its cache."""
+    """Tell whether the cache has a compiled form of the function."""
     python = function.py_func
     name = f"{python.__module__.rpartition('.')[2]}.{python.__qualname__}-*.nbi"
     folder = function.stats.cache_path

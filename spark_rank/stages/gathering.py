@@ -1,4 +1,4 @@
-"""From rating files to pieces: what `ingest` and the experiments read."""
+"""Reads rating files into pieces, for `ingest` and for experiments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from spark_rank.store.run import Run
 
 @contextmanager
 def scan_settings(spark: SparkSession) -> Iterator[None]:
-    """Fix how files are cut and packed: two passes over one text must agree on its splits.
+    """Set how Spark splits and batches files for a block of code.
 
-    Unset, Spark would follow the number of cores of the moment. And small files are cheap enough
-    to open many per task, and listed by few tasks. Workers get rows by the ten thousands, packed
-    ones by their bytes.
+    Two passes over a text must split it alike, but by default the splits depend on the current
+    number of cores. A task opens many small files, and few tasks list them. Workers get tens of
+    thousands of rows at a time, and packed rows by their bytes.
     """
     cores = str(spark.sparkContext.defaultParallelism)
     wanted = {
@@ -45,10 +45,10 @@ def scan_settings(spark: SparkSession) -> Iterator[None]:
 
 
 class Gathered(NamedTuple):
-    """Pieces with tallies; the judged rows, and where splits begin.
+    """Pieces with tallies, the judged rows, and the starts of the splits.
 
-    Pieces are kept in scratch. The judged rows are not, they are read again to show what cannot be
-    used; of the format netflix they are the few that are no plain lines, or None.
+    Pieces are kept in scratch. Judged rows are read again if some of them go to the quarantine. In
+    the format netflix, they are the few lines that are not plain ratings, or None.
     """
 
     pieces: Pieces
@@ -56,13 +56,13 @@ class Gathered(NamedTuple):
     starts: DataFrame | None
 
 
-def gather(found: list[FileInfo], settings: InputConfig, buckets: int, run: Run) -> Gathered:
-    """Read files, judge their rows and keep the good ones as pieces, for so many user buckets."""
-    keep, shares = run.keep, merged_shares(found, buckets)
-    files = [info.path for info in found]
+def gather(infos: list[FileInfo], settings: InputConfig, buckets: int, run: Run) -> Gathered:
+    """Read files, judge their rows and keep the good ones as pieces, by bucket of users."""
+    keep, shares = run.keep, merged_shares(infos, buckets)
+    files = [info.path for info in infos]
     plain = None
     if settings.format == "netflix":
-        plain, reading = scan_netflix(found, settings, shares, run, keep)
+        plain, reading = scan_netflix(infos, settings, shares, run, keep)
         if reading is None:
             return Gathered(Pieces(plain, shares), None, None)
     else:

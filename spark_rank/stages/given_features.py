@@ -1,4 +1,4 @@
-"""Features that came with the data: of the format letor, or a Parquet file of the user's own."""
+"""Features that come with the data: from the format letor, or from a Parquet file."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from spark_rank.wording import count_of
 
 
 def given_files(config: Config, run: Run) -> list[FileInfo]:
-    """Return the files that `features.given` stands for; none if it is not set."""
+    """Return the files of `features.given`; none if it is not set."""
     path = config.features.given
     return [] if path is None else files_of("features.given", path, run)
 
 
 def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Scale the vectors and put them in the order of the items; no rating has a part in them."""
+    """Scale the vectors and put them in the order of the items; ratings do not change them."""
     vectors, facts = _matched(config, spark, run)
-    # scaling and writing are passes over the vectors of all items
+    # kept, because scaling and writing read the vectors of all items twice
     scratch = run.scratch_path("vectors")
     sorted_parts(vectors, facts).write.parquet(scratch)
     kept = spark.read.parquet(scratch)
@@ -55,13 +55,13 @@ def given_features(config: Config, spark: SparkSession, run: Run) -> StageResult
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         matrix = _as_matrix(written, facts, Path(folder))
         kind = partial(GivenFacts, width=facts.width, items_without=facts.missing)
-        made = FeatureArrays.shared(offsets, matrix, kind=kind)
-        files = publish_files(run, made)
+        arrays = FeatureArrays.shared(offsets, matrix, kind=kind)
+        files = publish_files(run, arrays)
     without = f", {count_of(facts.missing, 'item')} without: zeros" if facts.missing else ""
     return StageResult(
         f"{count_of(rows, 'item')} × {count_of(facts.width, 'given feature')}{without}",
         {ITEM_FEATURES.table: rows},
-        made.facts(files),
+        arrays.facts(files),
     )
 
 
@@ -79,7 +79,7 @@ def _matched(config: Config, spark: SparkSession, run: Run) -> tuple[DataFrame, 
 
 
 def _offsets(config: Config, run: Run) -> DataFrame:
-    """Return ``item, offset``: 0 where an item belongs to one user, who alone has rated it."""
+    """Return ``item, offset``; the offset is 0 in letor, where one user alone has rated an item."""
     if config.features.given is None:
         return run.read(ITEMS).select("item", F.lit(0.0).alias("offset"))
     shrinkage = config.features.offset_shrinkage
@@ -87,7 +87,7 @@ def _offsets(config: Config, run: Run) -> DataFrame:
 
 
 def _as_matrix(written: DataFrame, facts: VectorFacts, folder: Path) -> NDArray[np.float32]:
-    """Return the features as an array on disk, as large as it may be."""
+    """Return the features as an array on disk, because it may be larger than memory."""
     matrix: NDArray[np.float32] = np.lib.format.open_memmap(
         folder / "given.npy", mode="w+", dtype=np.float32, shape=(facts.items, facts.width)
     )

@@ -1,7 +1,7 @@
-"""Which buckets of users are learned first: those that take the longest.
+"""The order of the buckets in training: the longest first.
 
-Spark starts tasks in the order of their partitions. What is long begins early, so that the end
-of a stage, where cores run out of tasks, is made of short ones.
+Spark starts tasks in the order of their partitions. Long tasks begin early, so that short ones are
+left for the end of a stage, when cores run out of tasks.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from spark_rank.config import Config
 from spark_rank.config.schema import TrainConfig
 from spark_rank.learners.costs import model_cost
 
-# each is a scan of its own to plan; behind so many buckets the others are short anyway
+# every bucket needs its own scan; after so many buckets, the others are short
 _MOST_SCANS = 64
-# what a user costs without any learner but baselines
+# seconds per user for the baselines alone
 _USER = 5e-5
 
 
@@ -33,9 +33,9 @@ def user_cost(settings: TrainConfig, width: int, n_train: float) -> float:
 
 
 def by_cost(config: Config, blocks: DataFrame, buckets: int) -> list[int]:
-    """Return all buckets by the time that learning their users takes, longest first.
+    """Return all buckets by the time to learn their users, longest first, ties by number.
 
-    Equal ones go by number. One pass over the users' numbers of training ratings.
+    One pass over the users' numbers of training ratings.
     """
     sizes = blocks.groupBy("bucket", "n_train").agg(F.count("*").alias("users")).toArrow()
     seconds = bucket_seconds(config, sizes, buckets)
@@ -45,11 +45,11 @@ def by_cost(config: Config, blocks: DataFrame, buckets: int) -> list[int]:
 def bucket_seconds(config: Config, sizes: pa.Table, buckets: int) -> NDArray[np.float64]:
     """Return the time for every bucket, from rows ``bucket, n_train, users`` in any order."""
     rows = sizes.sort_by([("bucket", "ascending"), ("n_train", "ascending")])
-    found, place = np.unique(rows.column("n_train").to_numpy(), return_inverse=True)
-    each = np.array([user_cost(config.train, config.features.width, float(m)) for m in found])
+    n_train, place = np.unique(rows.column("n_train").to_numpy(), return_inverse=True)
+    each = np.array([user_cost(config.train, config.features.width, float(m)) for m in n_train])
     seconds = each[place] * rows.column("users").to_numpy()
     sums = np.bincount(rows.column("bucket").to_numpy(), seconds, buckets)
-    return sums.astype(np.float64)  # without rows they are whole numbers
+    return sums.astype(np.float64)  # without rows, the sums are whole numbers
 
 
 def in_order(blocks: DataFrame, buckets: Sequence[int]) -> DataFrame:

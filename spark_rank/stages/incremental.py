@@ -1,4 +1,4 @@
-"""What a run can keep of a previous one: models of users for whom nothing has changed."""
+"""Models that a run keeps from a previous one: those of users without changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spark_rank.wording import count_of
 
 NEW, CHANGED, VANISHED = "new", "changed", "vanished"
 USER, ITEM = "user", "item"
-# what may decide a number that a learner computes
+# packages that may change the numbers of a learner
 _PACKAGES = ("spark_rank", "numpy", "scipy", "numba")
 
 Record = dict[str, Any]
@@ -33,32 +33,32 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kept:
-    """The previous run, and the users (`user_id`) who must be learned; None: all of them."""
+    """The previous run, and the users (`user_id`) to learn again; None: all users."""
 
     previous: Run
     relearned: DataFrame | None
     facts: PreviousModels
 
     def models(self, blocks: DataFrame, buckets: Sequence[int]) -> DataFrame | None:
-        """Return the previous models of those users in `blocks` who are not learned anew."""
+        """Return the previous models of the users in `blocks` that are not learned again."""
         if self.relearned is None:
             return None
         users = blocks.select("user_id", "bucket").join(self.relearned, "user_id", "left_anti")
         models = self.previous.read_files(MODELS, self._files(buckets))
-        # the buckets may be other ones
+        # the previous run may have another number of buckets
         return models.drop("bucket").join(users, "user_id").select(*_names(MODELS))
 
     def to_learn(self, blocks: DataFrame) -> DataFrame:
-        """Return the blocks to learn; files stay tasks, for the users' ids go to every one."""
+        """Return the blocks to learn; the join is a broadcast, so that each file stays a task."""
         if self.relearned is None:
             return blocks
         return blocks.join(F.broadcast(self.relearned), "user_id", "left_semi")
 
     def in_words(self, users: int) -> str:
-        """Return what the stage says of it, having models of so many users."""
+        """Return what has changed and what is kept, in words; `users` is how many have models."""
         counts = ", ".join(_change(n, name) for name, n in self.facts.changes.items() if n)
         because = self.facts.all_learned_because
-        what = f"all learned: {because}"
+        what = f"all users learned: {because}"
         if because is None:
             moved = self.facts.changes
             kept = users - moved[f"{USER}s {NEW}"] - moved[f"{USER}s {CHANGED}"]
@@ -66,7 +66,7 @@ class Kept:
         return f"since {self.previous.run_id}: {counts or 'nothing has changed'}; {what}"
 
     def _files(self, buckets: Sequence[int]) -> list[str]:
-        """Return the files that have these buckets' users; with other buckets, all files."""
+        """Return the files with the users of these buckets; all files if the buckets differ."""
         parts = self.previous.facts(TrainFacts).waves
         return [name for part in parts for name in part.files
                 if not self.facts.same_buckets
@@ -74,13 +74,13 @@ class Kept:
 
 
 def _change(number: int, name: str) -> str:
-    """Return how many ``users new`` or ``items vanished`` there are, for people."""
+    """Return a number of ``users new`` or ``items vanished`` as text for people."""
     noun, _, change = name.partition("s ")
     return f"{count_of(number, noun)} {change}"
 
 
 def job_facts(job: LearnJob) -> JobFacts:
-    """Return what decides a model besides features and ratings, for the manifest."""
+    """Return what decides a model beside features and ratings, for the manifest."""
     return JobFacts(
         specs=tuple(plain(spec) for spec in job.specs),
         panel=tuple(sorted(job.panel.items())),
@@ -91,34 +91,34 @@ def job_facts(job: LearnJob) -> JobFacts:
 
 
 def previous_run(config: Config, run: Run) -> Run | None:
-    """Return the run whose models may be kept, or None; raise `ConfigError` if it has none."""
+    """Return the run whose models may be kept, or None; raise `ConfigError` if it has no models."""
     if config.previous is None:
         return None
     previous = Run(run.spark, config.store, config.previous)
     if previous.record("train") is None:
         raise ConfigError(
             f"previous: run {config.previous!r} in {config.store} has not finished 'train': name "
-            "a run that has, or leave it out"
+            "a run that has, or leave `previous` out"
         )
     return previous
 
 
 def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> Kept | None:
-    """Compare the run with the previous one, if there is one, and write what has changed."""
+    """Compare the run with the previous one, if there is one, and write the changes."""
     previous = previous_run(config, run)
     if previous is None:
         return None
     _check_numbers(previous, run)
-    found = _found_changes(config, blocks, previous, run)
+    changed_rows = _changes(config, blocks, previous, run)
     counts = {(row["kind"], row["change"]): row["count"]
-              for row in found.groupBy("kind", "change").count().collect()}  # fmt: skip
+              for row in changed_rows.groupBy("kind", "change").count().collect()}  # fmt: skip
     if run.all_ratings and not is_refitted(previous):
-        reason: str | None = "it has no models from all ratings"
+        reason: str | None = "the previous run has no models from all ratings"
     else:
         previous = FinalRun(previous) if run.all_ratings else previous
         reason = _why_all(config, job, previous, run)
     if reason is None:
-        previous.read(MODELS)  # whole and as recorded; waves read their own files
+        previous.read(MODELS)  # checks that all files are as recorded; waves read some of them
     buckets = [_record(one, "prepare")["settings"]["buckets"] for one in (previous, run)]
     facts = PreviousModels(
         run=previous.run_id,
@@ -128,13 +128,13 @@ def keep_models(config: Config, job: LearnJob, blocks: DataFrame, run: Run) -> K
         all_learned_because=reason,
         same_buckets=buckets[0] == buckets[1],
     )  # fmt: skip
-    changed = found.where((F.col("kind") == USER) & (F.col("change") != VANISHED))
+    changed = changed_rows.where((F.col("kind") == USER) & (F.col("change") != VANISHED))
     ids = changed.select(F.col("id").alias("user_id"))
     return Kept(previous, ids if reason is None else None, facts)
 
 
-def _found_changes(config: Config, blocks: DataFrame, previous: Run, run: Run) -> DataFrame:
-    """Write what has changed, or read what `train` has written of it for the same two runs."""
+def _changes(config: Config, blocks: DataFrame, previous: Run, run: Run) -> DataFrame:
+    """Write the changes, or read those that `train` has written for the same two runs."""
     if run.all_ratings:
         return run.read(CHANGES)
     before = target_blocks(config.train, previous.read(BLOCKS))
@@ -146,7 +146,7 @@ _COUNTED = ((USER, NEW), (USER, CHANGED), (USER, VANISHED), (ITEM, NEW), (ITEM, 
 
 
 def changes(before: DataFrame, blocks: DataFrame, items: DataFrame) -> DataFrame:
-    """Return ``kind, id, change``: users and items that came or went, users with other ratings."""
+    """Return ``kind, id, change`` of new and vanished users and items, and of changed users."""
     of_items = _item_changes(before, blocks, items.select("item", "item_id"))
     return _user_changes(before, blocks).unionByName(of_items)
 
@@ -165,14 +165,14 @@ def _user_changes(before: DataFrame, blocks: DataFrame) -> DataFrame:
 
 
 def _hashes(name: str) -> list[Column]:
-    """Return 128 bits that tell one block from another."""
+    """Return two hash columns, 128 bits together, that identify the contents of a block."""
     columns = ("user", "n_train", "items", "ratings")
     return [F.xxhash64(*columns).alias(f"{name}1"),
             F.xxhash64(F.lit(1), *columns).alias(f"{name}2")]  # fmt: skip
 
 
 def _item_changes(before: DataFrame, blocks: DataFrame, items: DataFrame) -> DataFrame:
-    """Compare what has been rated by numbers, which the run has taken from the previous one."""
+    """Compare the rated items by number: the run has the numbers of the previous one."""
     old, new = (
         side.select(F.explode("items").alias("item")).distinct().withColumn(name, F.lit(1))
         for name, side in (("old", before), ("new", blocks))
@@ -185,12 +185,12 @@ def _item_changes(before: DataFrame, blocks: DataFrame, items: DataFrame) -> Dat
 
 def _check_numbers(previous: Run, run: Run) -> None:
     for contract in (ITEMS, USERS):
-        numbered = _names(contract)
-        left = previous.read(contract).join(run.read(contract), numbered, "left_anti")
-        if left.head() is not None:
+        columns = _names(contract)
+        missing = previous.read(contract).join(run.read(contract), columns, "left_anti")
+        if missing.head() is not None:
             raise ConfigError(
-                f"previous: run {run.run_id!r} numbers its {contract.table} in another way than "
-                f"{previous.run_id!r}: it was ingested without `previous`; start a new run with it"
+                f"previous: run {run.run_id!r} has other numbers of {contract.table} than "
+                f"{previous.run_id!r}, because it was ingested without `previous`: start a new run"
             )
 
 
@@ -204,15 +204,15 @@ def _why_all(config: Config, job: LearnJob, previous: Run, run: Run) -> str | No
     if _versions(trained["versions"]) != _versions(versions(run.spark)):
         return "other versions of packages"
     if previous.range_of(MODELS, VERSION_COLUMN) != (MODELS.version, MODELS.version):
-        return "its models have other columns than this version's"
+        return "the previous models have other columns than those of this version"
     old, new = previous.facts(FeatureFacts), run.facts(FeatureFacts)
     if old.files != new.files and _origin(previous) != _origin(run):
-        return "features were made anew (features.kept_from keeps those of a run)"
+        return "the features are new (features.kept_from keeps those of a run)"
     return None
 
 
 def _origin(run: Run) -> str:
-    """Return what identifies the features that a run has learned or kept."""
+    """Return the fingerprint of the features that a run has learned or kept."""
     return run.facts(FeatureFacts).origin or str(_record(run, "features")["fingerprint"])
 
 

@@ -46,9 +46,9 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ITEMS, QUARANTINE, RATING_SCALE, RATINGS, USERS
 from spark_rank.wording import count_of
 
-# the ids of so many ratings are numbered by the driver
+# up to so many ratings, the driver numbers the ids
 _FEW_RATINGS = 200_000
-_SAID_BY = {
+_KEY_FOR = {
     UNREADABLE_RATING: "input.decimal",
     UNREADABLE_TIMESTAMP: "input.day_first",
     IMPOSSIBLE_TIMESTAMP: "input.time_unit",
@@ -56,17 +56,17 @@ _SAID_BY = {
 
 
 def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Read, check, number and write.
+    """Read the files, check their rows, number users and items, and write the tables.
 
-    Every input row ends in `ratings` or in `quarantine`, or is counted as implicit.
+    Every input row goes to `ratings` or `quarantine`, or is counted as implicit.
     """
-    found = input_files(config, run)
-    settings, reading = recognise_input(found, _effective_input(config), run.files)
+    infos = input_files(config, run)
+    settings, reading = recognise_input(infos, _effective_input(config), run.files)
     if config.input.path is not None:
         events.emit("recognised", reading, stage="ingest")
-    named = find_titles(settings, run)
+    titles = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
-        gathered = gather(found, settings, config.prepare.buckets, run)
+        gathered = gather(infos, settings, config.prepare.buckets, run)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("share is not null"))
@@ -81,19 +81,19 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             names = _dictionaries(run, tables[ITEMS.table])
             repeated = repeated_ratings(pieces, names, settings.duplicates)
             repeated = run.keep(repeated, "repeated")
-            aside = _set_aside(repeated, duplicates, gathered, found, settings, run)
-            unusable = unusable.unionByName(aside)
+            duplicate_rows = _duplicate_rows(repeated, duplicates, gathered, infos, settings, run)
+            unusable = unusable.unionByName(duplicate_rows)
         reasons = dict(sorted(reasons.items()))
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
-    # means of duplicates lie between the levels: the scale is that of the ratings as given
+    # means of duplicates may lie between levels, so the scale comes from the ratings in the input
     as_given = settings.duplicates == "mean"
-    given = pieces.ratings_as_given() if as_given else run.written(RATINGS)
-    as_stored = given.select(F.col("rating").cast("float"))
+    ratings = pieces.ratings_as_given() if as_given else run.written(RATINGS)
+    as_stored = ratings.select(F.col("rating").cast("float"))
     levels, scale = find_scale(as_stored, settings.cuts, known_scale(settings))
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.known_format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    tables |= write_titles(named, run)
+    tables |= write_titles(titles, run)
     _check_counts(settings, run, tables, reasons)
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
@@ -103,8 +103,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         f"{count_of(tables[ITEMS.table], 'item')}, {quarantined:,} quarantined{_in_words(reasons)}"
         + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
         + (
-            f", {count_of(named.unreadable, 'line')} of titles unreadable"
-            if named is not None and named.unreadable
+            f", {count_of(titles.unreadable, 'line')} of titles unreadable"
+            if titles is not None and titles.unreadable
             else ""
         ),
         tables,
@@ -114,7 +114,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             dropped_by_reason=dropped,
             rating_scale=scale,
             read_as=reading,
-            titles_unreadable=None if named is None else named.unreadable,
+            titles_unreadable=None if titles is None else titles.unreadable,
             buckets=config.prepare.buckets,
         ),
     )
@@ -124,9 +124,11 @@ def _effective_input(config: Config) -> InputConfig:
     kept = config.input.dictionaries_from or config.previous
     if config.input.path is not None:
         return replace(config.input, dictionaries_from=kept)
-    made = config.synthesize
+    generated = config.synthesize
     return replace(
-        InputConfig(format=made.format, levels=[float(i + 1) for i in range(made.levels)]),
+        InputConfig(
+            format=generated.format, levels=[float(i + 1) for i in range(generated.levels)]
+        ),
         delimiter=",",
         header=True,
         decimal=".",
@@ -146,9 +148,9 @@ def _write_ratings(
     ids = {USERS: pieces.user_ids(few=few), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)
-        found = frame if few else run.keep(frame, contract.table)
-        known = known_numbers(config, contract, run)
-        numbered = number_ids(found, id_column, number, known, few=few)
+        distinct_ids = frame if few else run.keep(frame, contract.table)
+        earlier_numbers = known_numbers(config, contract, run)
+        numbered = number_ids(distinct_ids, id_column, number, earlier_numbers, few=few)
         tables[contract.table] = run.write(contract, numbered)
     merged = pieces.merged(_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
     ratings = merged.withColumn("rating", F.col("rating").cast("float"))
@@ -161,7 +163,7 @@ def _dictionaries(run: Run, items: int) -> Dictionaries:
 
 
 def _unusable(judged: DataFrame | None, starts: DataFrame | None, run: Run) -> DataFrame:
-    """Return the unusable rows with their places: the text is read again."""
+    """Return the unusable rows with their places; the text is read again for that."""
     if judged is None:
         return QUARANTINE.nothing(run.spark)
     reason = F.col("reason")
@@ -173,21 +175,21 @@ def _placed(rows: DataFrame, starts: DataFrame | None) -> DataFrame:
     return line.select("source", "line", "raw", "reason")
 
 
-def _set_aside(
+def _duplicate_rows(
     repeated: DataFrame,
     count: int,
     gathered: Gathered,
-    found: list[FileInfo],
+    infos: list[FileInfo],
     settings: InputConfig,
     run: Run,
 ) -> DataFrame:
-    """Return the repeated ratings as rows of the quarantine, with their places up to a number."""
+    """Return the repeated ratings as rows of the quarantine, with places if they are few."""
     if count > MOST_PLACED:
         return without_places(repeated)
     judged, starts = gathered.judged, gathered.starts
     if judged is None or settings.format == "netflix":
-        # the fast scan keeps no places
-        reading = read_ratings(run.spark, [info.path for info in found], settings)
+        # the fast scan does not keep the places
+        reading = read_ratings(run.spark, [info.path for info in infos], settings)
         judged, starts = with_reason(reading.rows, settings), reading.starts
     return _placed(lines_of(repeated, judged), starts)
 
@@ -200,13 +202,14 @@ def _check_counts(
     rows = kept + quarantined
     if quarantined != sum(reasons.values()):
         raise InputDataError(
-            f"unusable: {count_of(sum(reasons.values()), 'row')}; set aside: {quarantined:,}: did "
-            "the input change while it was read?"
+            f"{count_of(sum(reasons.values()), 'row')} unusable, but {quarantined:,} in the "
+            "quarantine: the input seems to have changed while it was read: start again"
         )
     if kept == 0 and reasons.keys() == {DUPLICATE}:
         raise InputDataError(
-            f"each of the {count_of(rows, 'rating')} is given more than once, and input.duplicates "
-            f"{settings.duplicates!r} lets none of them count; the rows are in {where}"
+            f"each of the {count_of(rows, 'rating')} occurs more than once, and input.duplicates "
+            f"{settings.duplicates!r} keeps none of them: choose another value; the rows are in "
+            f"{where}"
         )
     if kept == 0:
         raise InputDataError(
@@ -214,22 +217,22 @@ def _check_counts(
             f"{settings.format!r} right? The rows are in {where}"
             f"{_settings_to_try(settings, reasons)}"
         )
-    # a rating given twice is not a broken feed
+    # duplicates do not show that the input is broken
     unusable = quarantined - reasons.get(DUPLICATE, 0)
     if unusable > settings.max_bad_share * rows:
         raise InputDataError(
             f"{unusable:,} of {rows:,} rows are unusable{_in_words(reasons)}, more than "
-            f"input.max_bad_share {settings.max_bad_share:g} allows: mend the input or raise the "
-            f"share; the rows are in {where}{_settings_to_try(settings, reasons)}"
+            f"input.max_bad_share {settings.max_bad_share:g} allows: correct the input or raise "
+            f"that share; the rows are in {where}{_settings_to_try(settings, reasons)}"
         )
 
 
 def _settings_to_try(settings: InputConfig, reasons: dict[str, int]) -> str:
-    """Return the settings that say how a table writes what could not be read."""
+    """Return, in words, the settings that may make unreadable values readable."""
     if settings.format not in ("csv", "parquet", "movielens-csv"):
         return ""
-    keys = [key for reason, key in _SAID_BY.items() if reason in reasons]
-    return f"; how they are written, {' and '.join(keys)} can say" if keys else ""
+    keys = [key for reason, key in _KEY_FOR.items() if reason in reasons]
+    return f"; {' and '.join(keys)} can say how they are written" if keys else ""
 
 
 def _in_words(reasons: dict[str, int]) -> str:

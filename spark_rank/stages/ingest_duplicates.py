@@ -1,4 +1,4 @@
-"""Ratings that others stand for, as the lines that they were read from."""
+"""Duplicate ratings that do not count, as the lines that they were read from."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 from spark_rank.data.quality import DUPLICATE
 from spark_rank.stages.ingest_pieces import Dictionaries, Pieces
 
-# more are not looked for in the input: all tasks would have to hold them
+# beyond this many, their places are not searched for: every task would hold them all
 MOST_PLACED = 500_000
 _VALUES = ("user_id", "item_id", "rating", "timestamp")
 
 
 def repeated_ratings(pieces: Pieces, known: Dictionaries, policy: str) -> DataFrame:
-    """Return ``user_id, item_id, rating, timestamp`` of ratings that others stand for.
+    """Return ``user_id, item_id, rating, timestamp`` of duplicate ratings that do not count.
 
-    All are merged once more, for such ratings are few as a rule.
+    The ratings are merged once more, because duplicates are usually few.
     """
     merged = pieces.merged(known, policy, repeated=True)
     names = known.users.select("user_id", "user")
@@ -26,24 +26,24 @@ def repeated_ratings(pieces: Pieces, known: Dictionaries, policy: str) -> DataFr
 def lines_of(repeated: DataFrame, judged: DataFrame) -> DataFrame:
     """Return the judged rows that the repeated ratings were read from.
 
-    Of rows that are equal in every value the last ones are taken: the first is the one that counts.
+    Of rows that are equal in every value, the first counts, and the last ones are returned.
     """
     wanted = repeated.groupBy(*_VALUES).agg(F.count("*").alias("wanted"))
     same = [F.col(f"row.{name}").eqNullSafe(F.col(f"rating.{name}")) for name in _VALUES]
     good = judged.where("reason is null").alias("row")
-    found = good.join(F.broadcast(wanted.alias("rating")), same).select("row.*", "wanted")
+    candidates = good.join(F.broadcast(wanted.alias("rating")), same).select("row.*", "wanted")
     last_first = Window.partitionBy(*_VALUES).orderBy(
         *[F.col(name).desc() for name in ("source", "block", "row")]
     )
     return (
-        found.withColumn("place", F.row_number().over(last_first))
+        candidates.withColumn("place", F.row_number().over(last_first))
         .where("place <= wanted")
         .withColumn("reason", F.lit(DUPLICATE))
     )
 
 
 def without_places(repeated: DataFrame) -> DataFrame:
-    """Return the repeated ratings as rows of the quarantine that tell their values alone."""
+    """Return the repeated ratings as rows of the quarantine with their values, but no places."""
     return repeated.select(
         F.lit(None).cast("string").alias("source"),
         F.lit(None).cast("bigint").alias("line"),

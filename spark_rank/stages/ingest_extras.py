@@ -1,4 +1,4 @@
-"""What may come beside the ratings: titles of items, and given feature vectors."""
+"""Data that may come with the ratings: titles of items, and given feature vectors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from spark_rank.tables.contracts import GIVEN_FEATURES, ITEMS, TITLES
 
 @dataclass(frozen=True)
 class Titles:
-    """The titles that a file gives (`item_id, title, year`), and how many lines are none."""
+    """The titles in a file (`item_id, title, year`), and how many lines cannot be read."""
 
     lines: DataFrame
     unreadable: int
 
 
 def find_titles(settings: InputConfig, run: Run) -> Titles | None:
-    """Read the file of titles, if `input.titles` is set: before the ratings, which take longer."""
+    """Read the file of titles, if `input.titles` is set."""
     if settings.titles is None:
         return None
     files = [info.path for info in files_of("input.titles", settings.titles, run)]
@@ -44,7 +44,7 @@ def find_titles(settings: InputConfig, run: Run) -> Titles | None:
 
 
 def write_titles(titles: Titles | None, run: Run) -> dict[str, int]:
-    """Write the table `titles`, if there are any; of several titles of an item the least counts."""
+    """Write the table `titles`, if there are any; an item with several titles gets the least."""
     if titles is None:
         return {}
     least = F.min(F.struct("title", "year")).alias("best")
@@ -57,7 +57,7 @@ def write_titles(titles: Titles | None, run: Run) -> dict[str, int]:
 def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:
     """Write the table `given_features`: vectors of equal length, zeros at the end.
 
-    A document that is judged twice has the least of its vectors.
+    A document that is judged twice gets the least of its vectors.
     """
     width = good.agg(F.max(F.size("features"))).head()
     missing = F.lit(width[0] if width else 0) - F.size("features")

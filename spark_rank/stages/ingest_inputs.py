@@ -1,4 +1,4 @@
-"""What ingest reads from outside the run: the files, and an earlier run's dictionaries."""
+"""The inputs of `ingest` from outside the run: files, and the dictionaries of an earlier run."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ def input_files(config: Config, run: Run) -> list[FileInfo]:
     """Return the rating files, or raise `ConfigError`."""
     if config.input.path is None:
         return run.files.glob(synthetic_path(config, run))
-    found = files_of("input.path", config.input.path, run)
-    hidden = [info.path for info in found if info.path.rsplit("/", 1)[-1].startswith(("_", "."))]
+    files = files_of("input.path", config.input.path, run)
+    hidden = [info.path for info in files if info.path.rsplit("/", 1)[-1].startswith(("_", "."))]
     if hidden:
         raise ConfigError(
-            f"input.path: {hidden[0]}: Spark passes over files whose names begin with '_' or '.': "
+            f"input.path: {hidden[0]}: Spark ignores files whose names begin with '_' or '.': "
             "rename it"
         )
-    return found
+    return files
 
 
 def files_of(key: str, path: str, run: Run) -> list[FileInfo]:
-    """Return the files that the value of a key stands for, or raise `ConfigError`."""
-    found = run.files.glob(path)
-    if not found:
+    """Return the files at the path of a key, or raise `ConfigError`."""
+    files = run.files.glob(path)
+    if not files:
         raise ConfigError(
             f"{key}: {path}: no such file, directory or glob: check the path "
-            "(a relative one starts where the command runs)"
+            "(a relative path starts in the working directory of the command)"
         )
-    return found
+    return files
 
 
 def known_numbers(config: Config, contract: Contract, run: Run) -> DataFrame | None:
-    """Return the dictionary whose numbers are kept, or None."""
+    """Return the earlier run's dictionary whose numbers are kept, or None."""
     earlier = _earlier_run(config, run)
     return None if earlier is None else earlier.read(contract)
 
 
 def input_fingerprint(config: Config, run: Run) -> list[list[object]]:
-    """Return what tells one input from another: files, and the run whose numbers are kept."""
+    """Return what identifies the input: the files, and the run whose numbers are kept."""
     parts: list[list[object]] = []
     earlier = _earlier_run(config, run)
     if earlier is not None:
         record = earlier.record("ingest")
         parts.append(["dictionaries", record["fingerprint"] if record else None])
     files: list[FileInfo] = []
-    if config.input.path is not None:  # else the fingerprint of `synthesize` stands for it
+    if config.input.path is not None:  # else the fingerprint of `synthesize` identifies it
         files += input_files(config, run)
     if config.input.titles is not None:
         files += files_of("input.titles", config.input.titles, run)
@@ -69,7 +69,7 @@ def _earlier_run(config: Config, run: Run) -> Run | None:
     root = _RUN_ROOT.fullmatch(named)
     if root is None and "/" in named:
         raise ConfigError(
-            f"input.dictionaries_from: {named}: is not the directory of a run: it ends in "
-            "/runs/run_id=NAME; for a run of this store its id is enough"
+            f"input.dictionaries_from: {named}: is not the directory of a run: give a path that "
+            "ends in /runs/run_id=NAME, or the id of a run in this store"
         )
     return Run(run.spark, root[1], root[2]) if root else Run(run.spark, config.store, named)

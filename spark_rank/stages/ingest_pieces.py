@@ -1,4 +1,4 @@
-"""From pieces to numbered ratings: dictionaries, one shuffle of packed rows, one merge a bucket."""
+"""Turns pieces into numbered ratings: dictionaries, one shuffle of packed rows, and merges."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from spark_rank.session.sharing import Shared, share
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
 
-# of the input to a share: of plain text a million ratings or less, of packed text ten times that
+# bytes of plain text per share: a million ratings or less
 _SHARE_BYTES = 16 * 2**20
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".parquet")
-_PACKED_BYTES = 4 * 2**20
-# a hash table of so many ids is made in a hundredth of the time that a share takes to merge
+_PACKED_BYTES = 4 * 2**20  # of packed text per share
+# up to so many ids, a hash table takes a hundredth of the time of merging a share
 _MOST_HELD = 200_000
-# a dictionary of so many ids is sent to every task; longer ones are joined by sorting
+# dictionaries of up to so many ids are sent to every task; longer ones are joined by sorting
 _BROADCAST_IDS = 2_000_000
 
 
 def merged_shares(files: list[FileInfo], buckets: int) -> Shares:
-    """Return the shares that ratings are merged in: they follow from the input and the buckets."""
+    """Return the shares in which ratings are merged: they depend on the input and the buckets."""
     parts = sum(
         info.size / (_PACKED_BYTES if info.path.endswith(PACKED) else _SHARE_BYTES)
         for info in files
@@ -57,7 +57,7 @@ def cut(checked: DataFrame, shares: Shares) -> DataFrame:
 def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
     """Return the number of rows per reason, None for the good ones."""
     rows = pieces.where("share is not null or reason is not null").select("reason", "rows")
-    # a row for a hundred thousand ratings: one task reads two columns sooner than two jobs begin
+    # there is one row per hundred thousand ratings: a single task is faster than a shuffle
     sums = rows.coalesce(1).groupBy("reason").agg(F.sum("rows").alias("rows"))
     counts = {row["reason"]: row["rows"] for row in sums.collect()}
     if not counts:
@@ -66,7 +66,10 @@ def counts_by_reason(pieces: DataFrame) -> dict[str | None, int]:
 
 
 class Dictionaries(NamedTuple):
-    """The numbers of users and items; those of the items `held` by every worker, if they can be."""
+    """The numbers of users and items; `held` is a copy of the items' numbers in every worker.
+
+    `held` is None if there are too many items.
+    """
 
     users: DataFrame
     items: DataFrame
@@ -74,14 +77,14 @@ class Dictionaries(NamedTuple):
 
 
 def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Dictionaries:
-    """Return the dictionaries, ``user_id, user`` and ``item_id, item``, as merging wants them."""
+    """Return the dictionaries, ``user_id, user`` and ``item_id, item``, in the form for merging."""
     items = items.select("item_id", "item")
     if item_count > _MOST_HELD:
         joined = F.broadcast(items) if item_count <= _BROADCAST_IDS else items
         return Dictionaries(users, joined, None)
-    found = items.toArrow()
-    ids = found.column("item_id").combine_chunks().cast(pa.string())
-    numbers = ItemNumbers(ids, found.column("item").to_numpy().astype(np.int64))
+    rows = items.toArrow()
+    ids = rows.column("item_id").combine_chunks().cast(pa.string())
+    numbers = ItemNumbers(ids, rows.column("item").to_numpy().astype(np.int64))
     return Dictionaries(users, items, share(items.sparkSession, numbers))
 
 
@@ -93,25 +96,25 @@ class Pieces:
     shares: Shares
 
     def user_ids(self, *, few: bool) -> DataFrame:
-        """Return the user ids: each once, or of `few` ratings as often as it takes no shuffle."""
+        """Return the user ids, each once; with `few` ratings unshuffled, and so with repeats."""
         packed = self.rows.select("share", "users")
         packed = packed if few else self._dealt_out(packed)
         return by_workers(packed.select("users"), distinct_users, ddl(ID_COLUMNS))
 
     def item_ids(self) -> DataFrame:
-        """Return the item ids of all pieces, with the piece and the place in it."""
+        """Return the item ids of all pieces, each with its piece and its place there."""
         return self.rows.select("chunk", "share", F.posexplode("items").alias("place", "item_id"))
 
     def ratings_as_given(self) -> DataFrame:
-        """Return the column `rating`, with what is repeated."""
+        """Return the column `rating` as it is in the input, duplicates included."""
         return by_workers(self.rows.select("ratings"), unpacked_ratings, "rating double")
 
     def merged(self, known: Dictionaries, policy: str, *, repeated: bool = False) -> DataFrame:
-        """Return ``user, item, rating, timestamp``: what counts, or what it stands for too.
+        """Return ``user, item, rating, timestamp`` of the ratings that count, or of the `repeated`.
 
-        Packed rows are shuffled once; a partition has whole buckets of users, of which every share
-        is in the order of user and item. Workers look up the numbers of the items where every one
-        can hold the dictionary.
+        Packed rows are shuffled once. A partition has whole buckets of users; every share in it is
+        ordered by user and item. Workers look up the numbers of items if each of them can hold the
+        dictionary.
         """
         pack = partial(pack_numbers, shares=self.shares)
         user_numbers = by_workers(known.users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
@@ -128,7 +131,7 @@ class Pieces:
         return by_workers(dealt_out, merge, ddl(RATING_COLUMNS))
 
     def _item_numbers(self, items: DataFrame) -> DataFrame:
-        """Return the numbers of every piece's items, in their order."""
+        """Return the numbers of the items in every piece, in the order of the piece."""
         places = self.item_ids().join(items, "item_id").select("chunk", "share", "place", "item")
         listed = F.array_sort(F.collect_list(F.struct("place", "item")))
         return places.groupBy("chunk", "share").agg(
@@ -136,6 +139,6 @@ class Pieces:
         )
 
     def _dealt_out(self, rows: DataFrame) -> DataFrame:
-        """Return rows with a column `share`, each in the task that has its share."""
+        """Return the rows, moved to the task of their `share`."""
         task = F.floor(F.col("share") / self.shares.each).cast("int")
         return rows.repartitionById(self.shares.tasks, task)

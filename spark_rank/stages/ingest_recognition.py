@@ -1,4 +1,4 @@
-"""How the rating files are written: what the configuration leaves open, the files tell."""
+"""Recognises from the rating files what the configuration does not say about their format."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.session.files import FileInfo
 from spark_rank.session.filesystem import Filesystem
 
-# enough to see what a file is; a tape archive tells at the end of its first block
+# bytes that show the kind of a file; a tape archive shows it at the end of its first block
 _MARK = 4096
 
 
 def recognise_input(
-    found: Sequence[FileInfo], settings: InputConfig, files: Filesystem
+    infos: Sequence[FileInfo], settings: InputConfig, files: Filesystem
 ) -> tuple[InputConfig, str]:
-    """Return the settings with nothing left open, and in words how the files are read.
+    """Return the complete settings, and in words how the files are read.
 
-    A few files are looked at, whatever is set counts. Refuse what shows to be no input before any
-    job starts.
+    Only what is not set is recognised, from a few of the files. Raises an error before any job
+    starts if a file cannot be read as ratings.
     """
-    filled = [info for info in found if info.size > 0]
+    filled = [info for info in infos if info.size > 0]
     if not filled:
         raise InputDataError(f"{settings.path}: is empty: there is no rating to learn from")
     marks = {info.path: files.head(info.path, _MARK) for info in _looked_at(filled, settings)}
     for path, mark in marks.items():
-        if (said := refusal(path, mark)) is not None:
-            raise InputDataError(said)
+        if (message := refusal(path, mark)) is not None:
+            raise InputDataError(message)
     parquet = [path for path, mark in marks.items() if mark.startswith(PARQUET)]
     if settings.is_recognised and len(parquet) == len(marks):
         settings = replace(settings, format="parquet")
@@ -48,7 +48,7 @@ def recognise_input(
 
 
 def _looked_at(filled: Sequence[FileInfo], settings: InputConfig) -> list[FileInfo]:
-    """Return a few files; of Parquet, whose reader looks at every footer, all."""
+    """Return a few of the files; all files of Parquet, whose reader reads every footer."""
     if settings.format == "parquet":
         return list(filled)
     chosen = set(spread([info.path for info in filled]))
@@ -78,7 +78,7 @@ def _check_no_parquet(parquet: Sequence[str], settings: InputConfig) -> None:
         )
     if parquet:
         raise ConfigError(
-            f"input.format: {parquet[0]} is a Parquet file, not {settings.format!r}: say "
+            f"input.format: {parquet[0]} is a Parquet file, not {settings.format!r}: set "
             "input.format=parquet"
         )
 
@@ -104,14 +104,12 @@ def _text(
 
 
 def _format_of(samples: Sequence[Sample], settings: InputConfig) -> FormatName:
-    """Return the format that all samples are of."""
+    """Return the common format of all samples."""
     filled = [sample for sample in samples if sample.lines]
     if not filled:
-        raise InputDataError(
-            f"{samples[0].path}: holds no line but blank ones: there is nothing to read"
-        )
+        raise InputDataError(f"{samples[0].path}: has only blank lines: there is no rating to read")
     kinds = {sample.path: recognise_format(sample.path, sample.lines) for sample in filled}
-    # what has a header of its own may be read as any table
+    # these can be read together as tables
     if (
         set(kinds.values()) <= {"csv", "movielens-csv", "movielens-100k"}
         and len(set(kinds.values())) > 1
@@ -125,18 +123,20 @@ def _format_of(samples: Sequence[Sample], settings: InputConfig) -> FormatName:
                 f"{kind or 'no ratings'}: name files of one kind with input.path"
             )
     kind = kinds[first]
-    if kind == "letor":  # it decides which stages there are, before a file is read
+    if kind == "letor":  # this format decides the stages, so it must be set beforehand
         raise ConfigError(
-            f"input.format: {first} looks like letor, with feature vectors of its own to learn "
-            "from: use --set input.format=letor"
+            f"input.format: {first} looks like letor, which has its own feature vectors: add "
+            "--set input.format=letor"
         )
     if kind is None and settings.delimiter is None:
-        complete_table(filled, replace(settings, format="csv"))  # says why it is no table
+        complete_table(
+            filled, replace(settings, format="csv")
+        )  # raises the reason why this is no table
     return cast("FormatName", kind or "csv")
 
 
 def _levels(settings: InputConfig) -> str:
-    """Return the ratings that the format knows, as people say them."""
+    """Return the rating levels of the format in words."""
     levels = FORMATS[settings.known_format].levels
     if not levels or settings.levels or settings.rating_min is not None:
         return ""

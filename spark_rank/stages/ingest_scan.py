@@ -1,4 +1,4 @@
-"""The fast scan of Netflix's text in Spark, and what it leaves over as rows to read."""
+"""The fast scan of Netflix's text in Spark, and the lines that it cannot read."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contract import ddl
 from spark_rank.wording import count_of
 
-# writes a table under a name and returns what is written
+# a function that writes a table under a name and returns the written table
 Keep = Callable[[DataFrame, str], DataFrame]
 _PLACE = ("file", "block")
 _FACTS = ("heading", "lines", "bytes")
-# a record is no longer than a file that is smaller: only the larger ones are looked at
+# a record in a smaller file is short enough: only larger files are searched for the separator
 _LARGE = 2**24
 _HEAD = 2**16
 _SPLITS = pa.schema([
@@ -43,22 +43,22 @@ _SPLITS = pa.schema([
 
 
 def scan_netflix(
-    found: Sequence[FileInfo], settings: InputConfig, shares: Shares, run: Run, keep: Keep
+    infos: Sequence[FileInfo], settings: InputConfig, shares: Shares, run: Run, keep: Keep
 ) -> tuple[DataFrame, Reading | None]:
     """Return the pieces of all plain lines, and the other lines, if any, as rows to be judged.
 
-    A split that begins in the middle of a movie borrows the name of the movie until the splits
-    before are known. Only if there is none that can be read, the text is scanned again; so it is,
-    line by line, if the records that were read are not all of it.
+    A split that begins in the middle of a movie uses a placeholder for the movie until the splits
+    before it are known. If they have no readable heading, the text is scanned again. If the records
+    are not the whole text, it is scanned again line by line.
     """
-    files = [info.path for info in found]
-    job = ScanJob(_allowed_digits(settings), shares, _separator(found, run))
+    files = [info.path for info in infos]
+    job = ScanJob(_allowed_digits(settings), shares, _separator(infos, run))
     while True:
         work = partial(scan_lines, job=job)
         text = _text(files, job.separator, run)
         scanned = keep(by_workers(text, work, ddl(SCAN_COLUMNS)), "scanned")
         splits = scanned.where("lines is not null").select(*_PLACE, *_FACTS).collect()
-        if job.separator is not None and not _is_whole(splits, found, job.separator):
+        if job.separator is not None and not _is_whole(splits, infos, job.separator):
             job = replace(job, separator=None)
             continue
         before = _before(splits)
@@ -71,19 +71,19 @@ def scan_netflix(
         if not lost:
             break
         job = replace(job, unheaded=job.unheaded | frozenset(lost))
-    known = {name: movie for name, movie in borrowed.items() if movie}
+    known_movies = {name: movie for name, movie in borrowed.items() if movie}
     left = scanned.where("raw is not null")
-    # names of files cost calls: of thousands of clean ones none is asked for
+    # the names of files are only read if lines are left: each of them costs a call
     rows = None if left.isEmpty() else _left_over(left, files, before, settings, run)
-    return _with_movies(pieces, known), rows
+    return _with_movies(pieces, known_movies), rows
 
 
-def _separator(found: Sequence[FileInfo], run: Run) -> str | None:
-    """Return what separates records, None where lines are to be read: packed text among them."""
-    if any(info.path.endswith(PACKED) for info in found):
+def _separator(infos: Sequence[FileInfo], run: Run) -> str | None:
+    """Return the separator of records; None to read lines, as for packed text."""
+    if any(info.path.endswith(PACKED) for info in infos):
         return None
-    largest = max(found, key=lambda info: info.size)
-    looked_at = [info.path for info in found if info.size > _LARGE] or [largest.path]
+    largest = max(infos, key=lambda info: info.size)
+    looked_at = [info.path for info in infos if info.size > _LARGE] or [largest.path]
     return find_separator([run.files.head(path, _HEAD) for path in looked_at])
 
 
@@ -96,12 +96,12 @@ def _text(files: Sequence[str], separator: str | None, run: Run) -> DataFrame:
     )
 
 
-def _is_whole(splits: Iterable[Row], found: Sequence[FileInfo], separator: str) -> bool:
+def _is_whole(splits: Iterable[Row], infos: Sequence[FileInfo], separator: str) -> bool:
     """Tell whether the records are the whole text.
 
-    A separator at the very end of a file is not seen, nor is a byte order mark.
+    Spark does not return a separator at the very end of a file, nor a byte order mark.
     """
-    expected = sum(info.size + len(separator) for info in found if info.size)
+    expected = sum(info.size + len(separator) for info in infos if info.size)
     return sum(row["bytes"] for row in splits) == expected
 
 
@@ -116,20 +116,20 @@ def _borrowed_names(pieces: DataFrame) -> list[str]:
 
 
 def _before(splits: Iterable[Row]) -> dict[tuple[int, int], tuple[int, str | None]]:
-    """Return for every split the lines of its file before it, and the last heading there."""
-    found: dict[tuple[int, int], tuple[int, str | None]] = {}
+    """Return the number of lines before every split in its file, and the last heading there."""
+    before: dict[tuple[int, int], tuple[int, str | None]] = {}
     ordered = sorted(splits, key=lambda row: (row["file"], row["block"]))
     for file, of_file in groupby(ordered, key=lambda row: row["file"]):
         lines, heading = 0, None
         for row in of_file:
-            found[file, row["block"]] = lines, heading
+            before[file, row["block"]] = lines, heading
             lines += row["lines"]
             heading = heading if row["heading"] is None else row["heading"]
-    return found
+    return before
 
 
 def _with_movies(pieces: DataFrame, movies: Mapping[str, str]) -> DataFrame:
-    """Put the movies in place of the borrowed names; these are few, one per split at most."""
+    """Replace placeholders by movies; there is at most one placeholder per split."""
     if not movies:
         return pieces
     names = F.create_map(*[F.lit(text) for pair in movies.items() for text in pair])
@@ -139,7 +139,7 @@ def _with_movies(pieces: DataFrame, movies: Mapping[str, str]) -> DataFrame:
 
 
 def _left_over(
-    left: DataFrame,
+    lines: DataFrame,
     files: Sequence[str],
     before: Mapping[tuple[int, int], tuple[int, str | None]],
     settings: InputConfig,
@@ -150,17 +150,17 @@ def _left_over(
     if unknown:
         raise InputDataError(
             f"{len(unknown):,} of {count_of(len(files), 'file')} read under another name than "
-            "listed: did the input change while it was read?"
+            "listed: the input seems to have changed while it was read: start again"
         )
     rows = [
-        dict(zip(_SPLITS.names, (*place, sources[place[0]], *known), strict=True))
-        for place, known in before.items()
+        dict(zip(_SPLITS.names, (*place, sources[place[0]], *facts), strict=True))
+        for place, facts in before.items()
     ]
     splits = run.spark.createDataFrame(pa.Table.from_pylist(rows, _SPLITS))
     raw, readable = line_text(F.col("raw").cast("string"), settings.encoding or "utf-8")
     heading = F.when(F.col("above"), F.col("heading_before")).otherwise(F.col("heading"))
     named = (
-        left.drop("lines")
+        lines.drop("lines")
         .join(F.broadcast(splits), list(_PLACE))
         .select(
             "source",
@@ -176,11 +176,11 @@ def _left_over(
 
 
 def _sources(files: Sequence[str], run: Run) -> dict[int, str]:
-    """Return the files' names as quarantine tells them, by the hash of the name in the scan."""
+    """Return the names of the files in the quarantine, by the hash of their names in the scan."""
     uris = [run.files.uri(file) for file in files]
-    # Spark names a local file with three slashes in one place and with one in another
+    # Spark writes the name of a local file with three slashes or with one
     names = [{"uri": uri, "name": name} for uri in uris
              for name in {uri, re.sub("^file:/(?!/)", "file:///", uri)}]  # fmt: skip
     hashed = run.spark.createDataFrame(pa.Table.from_pylist(names))
-    found = hashed.select("uri", F.xxhash64("name").alias("file")).collect()
-    return {row["file"]: row["uri"] for row in found}
+    rows = hashed.select("uri", F.xxhash64("name").alias("file")).collect()
+    return {row["file"]: row["uri"] for row in rows}

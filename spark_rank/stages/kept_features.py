@@ -1,4 +1,4 @@
-"""Factors of an earlier run, kept for the items of this one."""
+"""The factors of an earlier run, kept for the items of this run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spark_rank.wording import count_of
 
 
 def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:
-    """Return the run whose factors are kept, and its record of them, or raise `ConfigError`."""
+    """Return the run whose factors are kept, and its record of features, or raise `ConfigError`."""
     named, kind = config.features.kept_from or "", config.features.kind
     earlier = Run(run.spark, config.store, named)
     if run.all_ratings and is_refitted(earlier):
@@ -40,35 +40,35 @@ def run_with_factors(config: Config, run: Run) -> tuple[Run, dict[str, Any]]:
 
 
 def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Take the factors of an earlier run; of items that it does not know nothing is expected."""
+    """Take the factors of an earlier run; items that are new get zeros."""
     earlier, record = run_with_factors(config, run)
     old = open_distributed(distribute_files(spark, earlier))
     items = run.read(ITEMS).select("item", "item_id").toArrow().sort_by("item")
     ids = items.column("item_id").combine_chunks()
-    found = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
-    known = ~np.isnan(found)
-    rows = found[known].astype(np.int64)
+    places = pc.index_in(ids, value_set=old.item_ids).to_numpy(zero_copy_only=False)
+    is_known = ~np.isnan(places)
+    rows = places[is_known].astype(np.int64)
     matrix = np.zeros((len(items), old.matrix.shape[1]), dtype=np.float32)
     offset = np.zeros(len(items))
     prior = np.zeros((len(items) + 2, old.matrix.shape[1]), dtype=np.float32)
-    matrix[known], offset[known] = old.matrix[rows], old.offset[rows]
-    # behind the items' rows are those that belong to no item
-    prior[:-2][known], prior[-2:] = old.prior[rows], old.prior[-2:]
+    matrix[is_known], offset[is_known] = old.matrix[rows], old.offset[rows]
+    # the last two rows belong to no item
+    prior[:-2][is_known], prior[-2:] = old.prior[rows], old.prior[-2:]
     offsets = items.append_column("offset", pa.array(offset))
-    made = FeatureArrays.shared(offsets, matrix, prior)
-    written = run.write(ITEM_FEATURES, item_table(spark, offsets, matrix))
+    arrays = FeatureArrays.shared(offsets, matrix, prior)
+    n_items = run.write(ITEM_FEATURES, item_table(spark, offsets, matrix))
     learned = earlier.facts(FactorFacts)
-    unknown = int(np.count_nonzero(~known))
+    n_new = int(np.count_nonzero(~is_known))
     return StageResult(
-        # a column more holds every user's own level, and is no factor
-        f"{count_of(written, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
-        f"{earlier.run_id}, {count_of(unknown, 'item')} without: zeros",
-        {ITEM_FEATURES.table: written},
+        # one of the columns holds every user's own level, and is no factor
+        f"{count_of(n_items, 'item')} × {count_of(matrix.shape[1] - 1, 'factor')} kept from "
+        f"{earlier.run_id}, {count_of(n_new, 'item')} without: zeros",
+        {ITEM_FEATURES.table: n_items},
         replace(
             learned,
-            files=publish_files(run, made),
-            squared_radius=made.squared_radius,
+            files=publish_files(run, arrays),
+            squared_radius=arrays.squared_radius,
             origin=learned.origin or record["fingerprint"],
-            without=unknown,
+            without=n_new,
         ),
     )

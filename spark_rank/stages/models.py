@@ -1,4 +1,4 @@
-"""All models of a run: those of train, and ensembles where the stage has made some."""
+"""All models of a run: those of `train`, and those of `ensemble` if there are some."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from spark_rank.session.session import runtime_setting
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, MODELS
 
-# what an ensemble's row has beside the columns of `models`
+# the columns of an ensemble's row that `models` does not have
 MEMBERS = ("n_members", "members", "member_votes")
 # members of a user may be half a megabyte
 _BATCH_OF_MEMBERS = str(64 * 2**20)
 
 
 def all_models(run: Run) -> DataFrame:
-    """Return a row per user and learner; with ensembles among them, the columns of members too."""
+    """Return a row per user and learner; if there are ensembles, with the columns of members."""
     models = run.read(MODELS)
     if not recorded_ensembles(run):
         return models
@@ -42,12 +42,12 @@ def batches_of_models(run: Run) -> Iterator[None]:
 
 
 def members_of(run: Run) -> list[str]:
-    """Return the labels of the ensembles of which every user has the members."""
-    found = recorded_ensembles(run)
-    return [label for label, entry in found.items() if entry.stores_members]
+    """Return the labels of the ensembles that store the members of every user."""
+    ensembles = recorded_ensembles(run)
+    return [label for label, entry in ensembles.items() if entry.stores_members]
 
 
 def ensemble_input(run: Run) -> str | None:
-    """Return what tells the ensembles of every user from others; None without."""
+    """Return the fingerprint of the ensembles of users; None without them."""
     record: dict[str, Any] = run.record("ensemble") or {}
     return record["fingerprint"] if recorded_ensembles(run) else None

@@ -16,11 +16,11 @@ from spark_rank.users.evaluating import PredictJob
 
 
 def predictions(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Score what is held out, and write a row per user, learner and item."""
+    """Score the held-out items, and write a row per user, learner and item."""
     job = PredictJob(distribute_files(spark, run), rank_scale(run))
-    made = predicted(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
+    scored = predicted(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
     with batches_of_models(run):
-        rows = run.write(PREDICTIONS, made)
+        rows = run.write(PREDICTIONS, scored)
     return StageResult(f"{rows:,} predictions", {PREDICTIONS.table: rows})
 
 

@@ -1,4 +1,4 @@
-"""prepare: ratings to user blocks with the split inside, and what the data look like."""
+"""prepare: ratings to user blocks with the split inside, and a profile of the data."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, RATINGS, USERS
 from spark_rank.wording import count_of
 
-# workers get ratings by the ten thousands, packed users by their bytes
+# workers get tens of thousands of ratings at a time, packed users by their bytes
 _BATCHES = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": "16777216",
 }
-# enough tasks to keep all cores to the end
+# small enough to keep all cores busy to the end
 _SMALL_TASKS = {"spark.sql.files.maxPartitionBytes": "33554432"}
-# no file is cut, none shares a task with another: more than any of them has
-_A_TASK_A_FILE = {
+# one task per file: both limits are larger than any file
+_TASK_PER_FILE = {
     "spark.sql.files.maxPartitionBytes": str(2**40),
     "spark.sql.files.openCostInBytes": str(2**40),
 }
 
 
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Filter, gather each user's ratings into one row, mark the training part, and profile."""
+    """Filter the ratings, write one block per user with the split inside, and profile them."""
     settings = config.prepare
     everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
     ratings, steps = filter_ratings(everything, run.read(USERS), settings, config.seed, run.keep)
@@ -64,11 +64,11 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
 def count_written_blocks(
     run: Run, times: RatingTimes, steps: Sequence[FilterStep] = ()
 ) -> tuple[int, PrepareFacts]:
-    """Write `item_counts` of the blocks of the stage in progress; return its rows and the facts."""
+    """Write `item_counts` of the written blocks; return its number of rows and the facts."""
     scale = run.facts(IngestFacts).rating_scale
-    found = run.keep(counted(run.written(BLOCKS), scale), "counted")
-    of_items = run.write(ITEM_COUNTS, item_counts(found, run.read(ITEMS)))
-    counts = block_counts(found)
+    counted_blocks = run.keep(counted(run.written(BLOCKS), scale), "counted")
+    of_items = run.write(ITEM_COUNTS, item_counts(counted_blocks, run.read(ITEMS)))
+    counts = block_counts(counted_blocks)
     profile = _profile(times, counts, scale, run)
     return of_items, PrepareFacts(
         train_ratings=counts.train,
@@ -82,16 +82,16 @@ def count_written_blocks(
 
 
 def _write_blocks(ratings: DataFrame, config: Config, run: Run) -> int:
-    """Write the blocks, without a shuffle of the ratings where `ingest` has left them by bucket."""
-    if _come_by_bucket(config.prepare, run):
+    """Write the blocks, without a shuffle of the ratings if `ingest` has left them by bucket."""
+    if _ratings_are_by_bucket(config.prepare, run):
         written = _written_blocks(ratings, config, run, by_bucket=True)
-        if _is_by_bucket(run):
+        if _blocks_are_by_bucket(run):
             return written
     return _written_blocks(ratings, config, run, by_bucket=False)
 
 
-def _come_by_bucket(settings: PrepareConfig, run: Run) -> bool:
-    """Tell whether a file of `ratings` has whole buckets, and all joins leave it where it is."""
+def _ratings_are_by_bucket(settings: PrepareConfig, run: Run) -> bool:
+    """Tell whether files of `ratings` have whole buckets, and all joins are broadcasts."""
     filtered = bool(settings.filters) or settings.user_share < 1.0
     joined = max(run.rows(USERS), run.rows(ITEMS) if filtered else 0)
     same = run.facts(IngestFacts).buckets == settings.buckets
@@ -101,7 +101,7 @@ def _come_by_bucket(settings: PrepareConfig, run: Run) -> bool:
 def _written_blocks(ratings: DataFrame, config: Config, run: Run, *, by_bucket: bool) -> int:
     users = short(run.read(USERS), run.rows(USERS))
     with ExitStack() as stack:
-        for name, value in {**_BATCHES, **(_A_TASK_A_FILE if by_bucket else _SMALL_TASKS)}.items():
+        for name, value in {**_BATCHES, **(_TASK_PER_FILE if by_bucket else _SMALL_TASKS)}.items():
             stack.enter_context(runtime_setting(run.spark, name, value))
         blocks = user_blocks(
             ratings, users, run.read(ITEMS), config.prepare, config.seed, by_bucket=by_bucket
@@ -109,7 +109,7 @@ def _written_blocks(ratings: DataFrame, config: Config, run: Run, *, by_bucket: 
         return run.write(BLOCKS, blocks, ("bucket",))
 
 
-def _is_by_bucket(run: Run) -> bool:
+def _blocks_are_by_bucket(run: Run) -> bool:
     """Tell whether every bucket came from one task, so that no user has two blocks."""
     files = run.files.below(run.draft_path(BLOCKS.table))
     folders = [file.path.rpartition("/")[0] for file in files if file.path.endswith(".parquet")]
@@ -117,9 +117,9 @@ def _is_by_bucket(run: Run) -> bool:
 
 
 def _profile(times: RatingTimes, counts: BlockCounts, scale: RatingScale, run: Run) -> DataProfile:
-    """Return how ratings, users and items are distributed, and the times.
+    """Return the profile of the data: distributions of ratings, users and items, and times.
 
-    Density is the share of (user, item) pairs that are rated; None without any pair.
+    Density is the share of (user, item) pairs that are rated; None without pairs.
     """
     of_items = run.written(ITEM_COUNTS).select("n").toArrow().column("n").to_numpy()
     ratings, users = sum(counts.ratings.values()), sum(counts.users.values())
@@ -139,8 +139,8 @@ def _check_times(settings: PrepareConfig, times: RatingTimes) -> None:
     missing = times.without_time
     if goes_by_time(settings) and missing:
         raise InputDataError(
-            f"prepare.split {settings.split!r} goes by time, but there are ratings without "
-            f"one, {missing:,} of {times.ratings:,}: give the column of the time "
+            f"prepare.split {settings.split!r} needs the time of every rating, and {missing:,} of "
+            f"{times.ratings:,} have none: give the column of the time "
             "(input.columns.timestamp), or split by 'random' or 'k_fold'"
         )
 

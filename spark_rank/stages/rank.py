@@ -24,21 +24,21 @@ from spark_rank.users.ranking import MEMBERS, VOTES, RankJob
 from spark_rank.wording import count_of
 
 _REMEDY = (
-    ": bagging and voted store them, bpm with keep_members, in `spark-rank ensemble` for every user"
+    ": bagging and voted store their members, bpm only with keep_members: run `spark-rank ensemble`"
 )
 
 
 def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Bring every user's models and items together, and order what is held out."""
-    settings, asked = config.rank, asked_learners(config, run)
+    """Order the held-out items of every user by the models of the chosen learners."""
+    settings, learners = config.rank, ranking_learners(config, run)
     job = RankJob(
-        tuple(asked), settings.preference, settings.method, settings.top, config.seed,
+        tuple(learners), settings.preference, settings.method, settings.top, config.seed,
         distribute_files(spark, run),
     )  # fmt: skip
-    made = frames.rank(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
+    ordered = frames.rank(run.read(BLOCKS), all_models(run), job, tasks_by_bucket(run))
     with batches_of_models(run):
-        rows = run.write(RANKINGS, made)
-    facts = _facts(asked, run.written(RANKINGS))
+        rows = run.write(RANKINGS, ordered)
+    facts = _facts(learners, run.written(RANKINGS))
     return StageResult(
         f"{count_of(rows, 'user')}, {count_of(facts.calls, 'question')} for "
         f"{count_of(facts.items, 'item')}",
@@ -48,8 +48,8 @@ def rank(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def asked_learners(config: Config, run: Run) -> list[str]:
-    """Return the labels of the learners whose scores, votes or members decide."""
+def ranking_learners(config: Config, run: Run) -> list[str]:
+    """Return the labels of the learners whose scores, votes or members decide the order."""
     settings, trained = config.rank, [entry.label for entry in recorded_training(run).learners]
     of_members = settings.preference == MEMBERS
     labels = members_of(run) if of_members else model_labels(run)
@@ -68,8 +68,8 @@ def asked_learners(config: Config, run: Run) -> list[str]:
 
 
 def _facts(learners: Sequence[str], rankings: DataFrame) -> RankFacts:
-    found = rankings.agg(F.sum("calls"), F.sum("n_items")).head() or (None, None)
-    return RankFacts(learners=tuple(learners), calls=found[0] or 0, items=found[1] or 0)
+    sums = rankings.agg(F.sum("calls"), F.sum("n_items")).head() or (None, None)
+    return RankFacts(learners=tuple(learners), calls=sums[0] or 0, items=sums[1] or 0)
 
 
 def _needs(config: Config) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Builds an experiment's data set out of pieces, in little more memory than it has itself."""
+"""Builds an experiment's data set from pieces, in little more memory than the set itself."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from spark_rank.experiments.rating_set import RatedTwiceError, RatingSet, ids_in
 
 IntArray = NDArray[np.int64]
 
-# of the columns of a piece (`spark_rank.data.pieces`)
+# the columns of a piece (`spark_rank.data.pieces`) that are read
 READ_COLUMNS = ("users", "items", "user_codes", "item_codes", "ratings")
-# what a rating takes in a rating set: its item and its value
+# bytes of a rating in a rating set: its item and its value
 RATING_BYTES = 8
 Pieces = Iterable[Mapping[str, Any]]
 
 
 def build_rating_set(name: str, pieces: Callable[[], Pieces]) -> RatingSet:
-    """Return all ratings of the pieces; a pair given twice is a `RatedTwiceError`.
+    """Return all ratings of the pieces; raise `RatedTwiceError` for a repeated pair.
 
-    `pieces` is called twice and returns the same ones, in any order: first the ratings of every
-    user are counted, then every rating is put where its user's are. O(n log n) for the ratings of
-    a block of users.
+    `pieces` is called twice and returns the same pieces, in any order: the first pass counts the
+    ratings of every user, the second puts each rating among those of its user. O(n log n) for the
+    n ratings of a block of users.
     """
     counts, found_items = _count(pieces())
     user_ids, item_ids = ids_in_order(counts), ids_in_order(found_items)
@@ -93,7 +93,7 @@ def _sort_users(data: RatingSet) -> None:
         order = order_of_pairs(users, data.items[own].astype(np.int64))
         items = data.items[own][order]
         data.items[own], data.ratings[own] = items, data.ratings[own][order]
-        # `users` stay in order
+        # sorting within users leaves `users` unchanged
         twice = np.flatnonzero((np.diff(users) == 0) & (np.diff(items) == 0))
         if len(twice):
             place = int(twice[0])

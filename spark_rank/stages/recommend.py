@@ -46,44 +46,48 @@ from spark_rank.users.candidates import ListRules, item_facts, named_ids
 from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
 from spark_rank.wording import count_of
 
-_QUICK = 4  # waves of train that are one of lists
+_QUICK = 4  # waves of `train` that are one wave of lists
 
 
 def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Bring every user's model and items together, and list what is unseen."""
+    """List every user's best and worst unseen items by the models of one learner."""
     settings = config.recommend
     label = asked_learner(settings, run)
     run = refitted_run(run, label)
-    _tell_if_from_a_part(config, label, run)
+    _warn_if_from_training_part(config, label, run)
     job = recommend_job(settings, label, spark, run)
     items = facts_of_items(settings, run)
     candidates = pc.sum(items.column("candidate")).as_py() or 0
     if candidates == 0:
         raise ConfigError(
-            "recommend: no item is left to recommend: look at recommend.min_ratings, include and "
-            "exclude"
+            "recommend: no item may be in a list: check recommend.min_ratings, include and exclude"
         )
     shared = share(spark, facts_as_bytes(list_facts(items)))
-    models, blocks, wanted = all_models(run), run.read(BLOCKS), asked_models(run, label)
+    models, blocks, model_request = all_models(run), run.read(BLOCKS), asked_models(run, label)
 
-    def listed(wave: Wave) -> DataFrame:
-        own = in_buckets(wave.buckets)
+    def lists_of(wave: Wave) -> DataFrame:
+        in_wave = in_buckets(wave.buckets)
         return frames.recommend(
-            blocks.where(own), models.where(own), wanted, job, shared, len(wave.buckets)
+            blocks.where(in_wave),
+            models.where(in_wave),
+            model_request,
+            job,
+            shared,
+            len(wave.buckets),
         )
 
     prepared = run.record("prepare") or {}
     users: int = prepared["tables"][BLOCKS.table]
     with batches_of_models(run):
         waves = write_in_waves(
-            run, RECOMMENDATIONS, waves_of_lists(label, run), listed, users,
+            run, RECOMMENDATIONS, waves_of_lists(label, run), lists_of, users,
             partition_by=("bucket",), users_a_task=users / prepared["settings"]["buckets"],
         )  # fmt: skip
     rows = sum(wave.rows for wave in waves)
-    if rows == 0:  # partitions without rows leave no file that would tell the columns
+    if rows == 0:  # partitions without rows leave no file with the columns
         run.in_progress.add_parts(RECOMMENDATIONS.table, {})
         run.write(RECOMMENDATIONS, RECOMMENDATIONS.nothing(spark).coalesce(1))
-    heads, places = _counted(run.written(RECOMMENDATIONS))
+    heads, places = _users_and_places(run.written(RECOMMENDATIONS))
     return StageResult(
         f"{count_of(heads, 'user')}, {count_of(rows, 'place')} in lists by {label}, from "
         f"{candidates:,} of {count_of(len(items), 'item')}"
@@ -100,35 +104,35 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
     )
 
 
-def _tell_if_from_a_part(config: Config, label: str, run: Run) -> None:
-    """Warn where lists come from the training part, though `refit` is asked for."""
-    found = run.record(REFIT)
-    skipped = found is not None and not is_refitted(run)  # which `refit` has said itself
+def _warn_if_from_training_part(config: Config, label: str, run: Run) -> None:
+    """Warn if lists come from the training part although `refit.in_pipeline` is set."""
+    refit = run.record(REFIT)
+    skipped = refit is not None and not is_refitted(run)  # `refit` has reported the reason
     held_out = run.facts(PrepareFacts).test_ratings
     if config.refit.in_pipeline and held_out and not (run.all_ratings or skipped):
-        others = "not there" if found is None else "of other learners only"
+        state = "do not exist" if refit is None else "are of other learners only"
         emit(
             "lists_from_a_part",
-            f"models from all ratings are {others}: the lists by {label} are from the training "
-            "part; `spark-rank refit` makes such models, refit.in_pipeline=false does without",
+            f"models from all ratings {state}: the lists by {label} come from the training part; "
+            "run `spark-rank refit` first, or set refit.in_pipeline=false",
             stage="recommend", level="warning", learner=label,
         )  # fmt: skip
 
 
 def waves_of_lists(label: str, run: Run) -> list[tuple[int, ...]]:
-    """Return the buckets of every wave: those of train, and several as one where lists are quick.
+    """Return the buckets of every wave: a wave of `train`, or several if lists are quick.
 
-    To plan and to save a wave of 60,000 users takes a fifth of the time of their lists, unless
+    Planning and saving a wave of 60,000 users takes a fifth of the time of their lists, unless
     models score user by user.
     """
     waves = [part.buckets for part in run.facts(TrainFacts).waves]
-    together = _QUICK if label in _scored_together(run) else 1
-    return [tuple(chain.from_iterable(waves[first : first + together]))
-            for first in range(0, len(waves), together)]  # fmt: skip
+    at_once = _QUICK if label in _quick_learners(run) else 1
+    return [tuple(chain.from_iterable(waves[first : first + at_once]))
+            for first in range(0, len(waves), at_once)]  # fmt: skip
 
 
-def _scored_together(run: Run) -> set[str]:
-    """Return the labels of learners whose models are weights on features that all users share."""
+def _quick_learners(run: Run) -> set[str]:
+    """Return the labels of learners with linear models on features that all users share."""
     if (run.record("features") or {})["settings"]["kind"] == "reference":
         return {ITEM_OFFSET}
     return {ITEM_OFFSET} | {
@@ -140,7 +144,7 @@ def _scored_together(run: Run) -> set[str]:
 def recommend_job(
     settings: RecommendConfig, label: str, spark: SparkSession, run: Run
 ) -> RecommendJob:
-    """Distribute the feature files; return what workers need to know."""
+    """Distribute the feature files; return the job of the workers."""
     low, high = rating_limits(run)
     return RecommendJob(
         distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
@@ -165,7 +169,7 @@ def facts_of_items(settings: RecommendConfig, run: Run) -> pa.Table:
 
 
 def _named(settings: RecommendConfig, key: str, run: Run) -> list[str] | None:
-    """Return the ids that a key and its file name, each once; None if neither is set."""
+    """Return the ids of a key and of its file, each once; None if neither is set."""
     path = getattr(settings, f"{key}_from")
     return named_ids(getattr(settings, key), None if path is None else _text(path, key, run))
 
@@ -174,7 +178,7 @@ def _text(path: str, key: str, run: Run) -> str:
     if not run.files.exists(path):
         raise ConfigError(f"recommend.{key}_from: {path}: no such file")
     try:
-        # an editor's mark at the beginning is no part of the first id
+        # a byte order mark is no part of the first id
         return run.files.read_text(path).removeprefix("\ufeff")
     except (UnicodeDecodeError, OSError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
@@ -182,7 +186,7 @@ def _text(path: str, key: str, run: Run) -> str:
 
 
 def _inputs(config: Config, run: Run) -> dict[str, str]:
-    """Return checksums of the files with item ids, and what identifies refitted models."""
+    """Return checksums of the files with item ids, and the fingerprint of refitted models."""
     return refit_input(run) | {
         key: hashlib.sha256(_text(path, key, run).encode()).hexdigest()
         for key in ("include", "exclude")
@@ -191,18 +195,18 @@ def _inputs(config: Config, run: Run) -> dict[str, str]:
 
 
 def needs_of_lists(config: Config) -> tuple[str, ...]:
-    """Return the stages that lists, and models to make them, need."""
+    """Return the stages that `recommend` and `refit` need."""
     of_ensemble = config.recommend.learner not in (None, ITEM_OFFSET, *trained_labels(config))
     return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:
     settings = dataclasses.asdict(config.recommend)
-    del settings["in_pipeline"]  # who starts the stage decides nothing
+    del settings["in_pipeline"]  # it does not change the lists
     return settings
 
 
-def _counted(lists: DataFrame) -> tuple[int, dict[str, int]]:
+def _users_and_places(lists: DataFrame) -> tuple[int, dict[str, int]]:
     """Return how many users have a list, and how many places each source fills."""
     first = (F.col("list") == "top") & (F.col("position") == 1)
     counts = [F.count("*").alias("places"), F.sum(first.cast("int")).alias("users")]

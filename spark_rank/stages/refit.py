@@ -1,4 +1,4 @@
-"""refit: features and models of the learner that makes lists, from all ratings of every user."""
+"""refit: features, and models of the learner of the lists, from all ratings of every user."""
 
 from __future__ import annotations
 
@@ -26,55 +26,53 @@ from spark_rank.tables.contracts import TABLES
 
 
 def refit(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Learn again with the measured run's settings, but with nothing held out."""
+    """Learn again with the run's settings, but from all ratings."""
     label = asked_learner(config.recommend, run)
-    needless = _why_not(label, run)
-    if needless is not None:
-        return StageResult(
-            f"skipped: {needless}", facts=SkippedRefit(skipped=needless, learner=label)
-        )
+    reason = _reason_to_skip(label, run)
+    if reason is not None:
+        return StageResult(f"skipped: {reason}", facts=SkippedRefit(skipped=reason, learner=label))
     measured = measured_config(config, run)
     specs = [spec for spec in all_specs(measured, run) if spec.label in (label, ITEM_OFFSET)]
-    made = features(measured, spark, FinalRun(run))
-    assert isinstance(made.facts, FeatureFacts)
-    final = FinalRun(run, made)
-    _forget_waves_of_other_features(made.facts.files, run)
-    distribute_draft(spark, final, made.facts.files)
+    feature_result = features(measured, spark, FinalRun(run))
+    assert isinstance(feature_result.facts, FeatureFacts)
+    final = FinalRun(run, feature_result)
+    _forget_waves_of_other_features(feature_result.facts.files, run)
+    distribute_draft(spark, final, feature_result.facts.files)
     learners = [entry for entry in measured.train.learners if entry.label == label]
     training = dataclasses.replace(measured.train, learners=learners)
-    found = learn_models(dataclasses.replace(measured, train=training), specs, spark, final)
-    tables = {final.own(TABLES[name]).table: rows for name, rows in made.tables.items()}
+    learned = learn_models(dataclasses.replace(measured, train=training), specs, spark, final)
+    tables = {final.own(TABLES[name]).table: rows for name, rows in feature_result.tables.items()}
     return StageResult(
-        f"from all ratings: {found.message or label}; {made.message}",
-        {**tables, **found.tables},
+        f"from all ratings: {learned.message or label}; {feature_result.message}",
+        {**tables, **learned.tables},
         RefitFacts(
-            status=found.facts.status,
-            failed_users=found.facts.failed_users,
-            waves=found.facts.waves,
-            job=found.facts.job,
-            previous=found.facts.previous,
+            status=learned.facts.status,
+            failed_users=learned.facts.failed_users,
+            waves=learned.facts.waves,
+            job=learned.facts.job,
+            previous=learned.facts.previous,
             learner=label,
-            features=made.facts,
+            features=feature_result.facts,
         ),
-        found.users,
+        learned.users,
     )
 
 
 def measured_config(config: Config, run: Run) -> Config:
-    """Return the configuration with what the run's features and models were made with."""
-    made, earlier = run.record("features") or {}, run.facts(TrainFacts).previous
-    settings: FeaturesConfig = convert(FeaturesConfig, made["settings"], "features")
+    """Return the configuration with the recorded settings of the run's features and models."""
+    recorded, earlier = run.record("features") or {}, run.facts(TrainFacts).previous
+    settings: FeaturesConfig = convert(FeaturesConfig, recorded["settings"], "features")
     return dataclasses.replace(
         config,
-        seed=made["seed"],
+        seed=recorded["seed"],
         features=settings,
         train=recorded_training(run),
         previous=None if earlier is None else earlier.run,
     )
 
 
-def _why_not(label: str, run: Run) -> str | None:
-    """Return why there is nothing to learn again, or None."""
+def _reason_to_skip(label: str, run: Run) -> str | None:
+    """Return why `refit` has nothing to do; None if it has."""
     if run.facts(PrepareFacts).test_ratings == 0:
         return "nothing is held out, so the models are from all ratings already"
     if label not in (ITEM_OFFSET, *(entry.label for entry in recorded_training(run).learners)):
@@ -83,7 +81,7 @@ def _why_not(label: str, run: Run) -> str | None:
 
 
 def _forget_waves_of_other_features(files: FeatureFiles, run: Run) -> None:
-    """Remove what a process that was killed has learned on features that are not these."""
+    """Remove the waves that a killed process has learned on other features."""
     draft = run.in_progress
     path = f"{draft.waves}/features.json"
     note = {"files": as_record(files)}

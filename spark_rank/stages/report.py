@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.metrics.meaning import Evidence, enough_users
 from spark_rank.records.results import EvaluateFacts, PageFacts
-from spark_rank.report.accuracy import MAIN_METRICS, evidence
+from spark_rank.report.accuracy import MAIN_METRICS, evidence_of
 from spark_rank.report.learner_order import configured_order, in_order
 from spark_rank.report.plots import Histogram
 from spark_rank.report.recommendations import SHOWN_USERS
@@ -39,7 +39,7 @@ from spark_rank.users.user_groups import ALL
 
 FILE = "report/report.html"
 _BINS = 40
-# small tables that are shown where a run has them, and the stages that write the optional ones
+# the small tables that the page shows if the run has them, and the stages behind optional ones
 _SHOWN = (
     SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
     AGGREGATE, THEOREMS,
@@ -58,11 +58,11 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
     records = run.records()
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
-    found = evidence(overall, run.facts(EvaluateFacts).status)
-    order = in_order(configured_order(found.means, records))
-    telling = {name: _telling(overall, found, name) for name in MAIN_METRICS}
-    counts = _users_per_bin(run.read(METRICS), telling)
-    histograms = {name: _histograms(counts, telling[name], name, order) for name in MAIN_METRICS}
+    evidence = evidence_of(overall, run.facts(EvaluateFacts).status)
+    order = in_order(configured_order(evidence.means, records))
+    shown_rows = {name: _rows_with_results(overall, evidence, name) for name in MAIN_METRICS}
+    counts = _users_per_bin(run.read(METRICS), shown_rows)
+    histograms = {name: _histograms(counts, shown_rows[name], name, order) for name in MAIN_METRICS}
     points = calibration_points(run)
     html = RunReport(run.run_id, tables, histograms, records, points).html()
     write_page(html, run.draft_path(FILE), run.files)
@@ -70,7 +70,7 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
 
 def write_page(html: str, path: str, files: Filesystem) -> None:
-    """Write a page to any file system."""
+    """Write the page to a path on any file system."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         page = Path(folder) / "report.html"
         page.write_text(html, encoding="utf-8")
@@ -78,40 +78,40 @@ def write_page(html: str, path: str, files: Filesystem) -> None:
 
 
 def _sample_lists(lists: DataFrame) -> list[dict[str, Any]]:
-    """Return the lists of a few users, the first by hash."""
+    """Return the lists of a few users, chosen by hash."""
     heads = lists.where((F.col("list") == "top") & (F.col("position") == 1)).select("user_id")
     few = heads.orderBy(F.xxhash64("user_id"), "user_id").limit(SHOWN_USERS).collect()
     shown = lists.where(F.col("user_id").isin([row["user_id"] for row in few]))
     return [row.asDict() for row in shown.collect()]
 
 
-def _telling(
-    summary: list[dict[str, Any]], found: Evidence, metric: str
+def _rows_with_results(
+    summary: list[dict[str, Any]], evidence: Evidence, metric: str
 ) -> dict[str, dict[str, Any]]:
-    """Return a metric's rows by learner, where a distribution says something."""
+    """Return a metric's rows by learner, for learners with results and enough users."""
     return {
         row["learner"]: row
         for row in summary
         if row["metric"] == metric
         and enough_users(row["users"])
-        and found.nothing_because(row["learner"]) is None
+        and evidence.nothing_because(row["learner"]) is None
     }
 
 
 def _users_per_bin(
-    metrics: DataFrame, telling: dict[str, dict[str, dict[str, Any]]]
+    metrics: DataFrame, shown_rows: dict[str, dict[str, dict[str, Any]]]
 ) -> dict[tuple[str, str], list[int]]:
-    """Count users per metric, learner and bin; what lies beyond the last edge counts in the last.
+    """Count users per metric, learner and bin; values beyond the last edge are in the last bin.
 
     One query for all metrics.
     """
     binned = []
-    for metric, rows in telling.items():
+    for metric, rows in shown_rows.items():
         share = F.col(metric) / F.lit(_top(metric, rows)) if rows else F.lit(None).cast("double")
-        told = F.when(F.col("learner").isin(list(rows)), share)
+        shown_share = F.when(F.col("learner").isin(list(rows)), share)
         binned.append(F.struct(
             F.lit(metric).alias("metric"),
-            F.least(F.floor(told * _BINS), F.lit(_BINS - 1)).cast("int").alias("bin"),
+            F.least(F.floor(shown_share * _BINS), F.lit(_BINS - 1)).cast("int").alias("bin"),
         ))  # fmt: skip
     entries = metrics.select("learner", F.explode(F.array(*binned)).alias("entry"))
     counted = (
@@ -163,9 +163,9 @@ def _upper_end(rows: list[dict[str, Any]]) -> float:
 
 
 def _optional_results(config: Config, run: Run) -> dict[str, str]:
-    """Return what the page shows beyond its own needs, as fingerprints."""
-    found = {name: run.record(name) for name in _OPTIONAL}
-    return {name: record["fingerprint"] for name, record in found.items() if record is not None}
+    """Return the fingerprints of the optional stages whose results the page shows."""
+    records = {name: run.record(name) for name in _OPTIONAL}
+    return {name: record["fingerprint"] for name, record in records.items() if record is not None}
 
 
 STAGE = Stage(

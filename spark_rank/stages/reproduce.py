@@ -1,4 +1,4 @@
-"""All experiments one after another, and one page about them."""
+"""Runs several experiments one after another, and writes one page about them."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ def reproduce(configs: Sequence[Config]) -> str:
 def reproduce_with(spark: SparkSession, configs: Sequence[Config]) -> str:
     """Run every experiment that is not done, each as a run of its own, and write the page.
 
-    One that fails stops no other: the page tells of it, and the error is raised when it is written.
+    If one fails, the others still run: the page shows the failure, and the error is raised at the
+    end.
     """
     outcomes, exit_codes = {}, []
     for config in configs:
         run = Run(spark, config.store, config.run_id)
         try:
             outcomes[config.run_id] = _run_one(config, spark, run)
-        except Exception as error:  # noqa: BLE001 - hours of other experiments are not to be lost
+        except Exception as error:  # noqa: BLE001 - hours of other experiments must not be lost
             outcomes[config.run_id] = _failed(config, error)
             exit_codes.append(getattr(error, "exit_code", SparkRankError.exit_code))
     path = run.files.qualified(f"{configs[0].store.rstrip('/')}/{FILE}")
     write_page(reproduction_page(outcomes), path, run.files)
     if exit_codes:
         raise ExperimentsFailedError(
-            f"{len(exit_codes)} of {count_of(len(configs), 'experiment')} failed, and the same "
-            f"command tries them again; {path.removeprefix('file:')} shows the others",
+            f"{len(exit_codes)} of {count_of(len(configs), 'experiment')} failed: start the same "
+            f"command again to repeat them; {path.removeprefix('file:')} shows the others",
             exit_codes[0],
         )
     return path
@@ -62,18 +63,18 @@ def _run_one(config: Config, spark: SparkSession, run: Run) -> Outcome:
 
 
 def _failed(config: Config, error: Exception) -> Outcome:
-    """Tell of the error; return the outcome that says so."""
-    said = str(error)
+    """Emit the error as an event; return the outcome with its message."""
+    message = str(error)
     if not isinstance(error, SparkRankError):
         process_log().trace(traceback.format_exc())
-        said = f"{type(error).__name__}: {java_reason(error)}"
-    emit("experiment_failed", f"{config.run_id}: {said}", stage=experiment.STAGE.name,
+        message = f"{type(error).__name__}: {java_reason(error)}"
+    emit("experiment_failed", f"{config.run_id}: {message}", stage=experiment.STAGE.name,
          level="error", experiment=config.experiment.name, error=type(error).__name__)  # fmt: skip
-    return failed_outcome(experiment.chosen_experiment(config)[0].name, said)
+    return failed_outcome(experiment.chosen_experiment(config)[0].name, message)
 
 
 def check_configs(configs: Sequence[Config]) -> None:
-    """Refuse configurations that cannot be run together."""
+    """Raise `ConfigError` for configurations that cannot run together."""
     if not configs:
         raise ConfigError("reproduce: name at least one experiment")
     first = configs[0]
@@ -88,6 +89,6 @@ def check_configs(configs: Sequence[Config]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(
-                f"reproduce: run_id {name!r} is that of several configurations: every experiment "
-                "needs a run of its own"
+                f"reproduce: several configurations have run_id {name!r}: give every experiment "
+                "its own"
             )

@@ -1,4 +1,4 @@
-"""What a command does with a run: which stages are done, and which it makes.
+"""The plan of a command: which stages are done, and which ones it makes.
 
 Everything is decided before the first stage writes, so that a command that contradicts a finished
 stage changes nothing.
@@ -17,12 +17,12 @@ from spark_rank.errors import ConfigError
 from spark_rank.records.facts import was_skipped
 
 Record = Mapping[str, Any]
-# fingerprints by stage; None is one that nobody can know before the stage is made
+# fingerprints by stage; None if the fingerprint is not known before the stage is made
 Upstream = Mapping[str, str | None]
 
 
 class Action(Enum):
-    """What becomes of a stage."""
+    """Whether a stage is kept, made, or made again in place of its old result."""
 
     KEEP = "keep"
     MAKE = "make"
@@ -30,8 +30,8 @@ class Action(Enum):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A stage as the configuration asks for it; all values are as JSON gives them back."""
+class StageRequest:
+    """A stage as the configuration asks for it; all values are in the form that JSON returns."""
 
     name: str
     seed: int
@@ -56,125 +56,131 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A stage and what becomes of it."""
+class PlannedStage:
+    """A stage, and whether it is kept, made or renewed."""
 
-    asked: Asked
+    request: StageRequest
     action: Action
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """A run as its records show it: its name, where it is, and a stage's record or None."""
+class RecordedRun:
+    """A run by its records: its id, its path, and a function from a stage to its record or None."""
 
     run_id: str
     root: str
     record: Callable[[str], Record | None]
 
 
-def plan_stages(asked: Sequence[Asked], shelf: Shelf) -> list[Planned]:
-    """Return what becomes of each stage; raise `ConfigError` if one contradicts its record."""
-    planned: list[Planned] = []
-    made: dict[str, str | None] = {}
-    for one in asked:
-        upstream = upstream_of(one, shelf, made)
-        done = shelf.record(one.name)
-        action = decide(one, done, upstream, shelf.run_id)
-        kept = action is Action.KEEP and done is not None
-        made[one.name] = done["fingerprint"] if kept and done else one.made_fingerprint(upstream)
-        planned.append(Planned(one, action))
+def plan_stages(requests: Sequence[StageRequest], run: RecordedRun) -> list[PlannedStage]:
+    """Return the action for each stage; raise `ConfigError` if one contradicts its record."""
+    planned: list[PlannedStage] = []
+    fingerprints: dict[str, str | None] = {}
+    for one in requests:
+        upstream = upstream_of(one, run, fingerprints)
+        record = run.record(one.name)
+        action = decide(one, record, upstream, run.run_id)
+        kept = action is Action.KEEP and record is not None
+        fingerprints[one.name] = (
+            record["fingerprint"] if kept and record else one.made_fingerprint(upstream)
+        )
+        planned.append(PlannedStage(one, action))
     return planned
 
 
-def upstream_of(asked: Asked, shelf: Shelf, made: Upstream) -> dict[str, str | None]:
-    """Return the fingerprints of what a stage needs: of this command's stages, else recorded."""
-    found: dict[str, str | None] = {}
-    for name in asked.needs:
-        if name in made:
-            found[name] = made[name]
+def upstream_of(
+    request: StageRequest, run: RecordedRun, fingerprints: Upstream
+) -> dict[str, str | None]:
+    """Return the fingerprints of the stages that a stage needs: in this command, else recorded."""
+    upstream: dict[str, str | None] = {}
+    for name in request.needs:
+        if name in fingerprints:
+            upstream[name] = fingerprints[name]
             continue
-        record = shelf.record(name)
+        record = run.record(name)
         if record is None:
             raise ConfigError(
-                f"stage '{asked.name}' needs '{name}', which run {shelf.run_id!r} in {shelf.root} "
+                f"stage '{request.name}' needs '{name}', which run {run.run_id!r} in {run.root} "
                 f"has not finished: run `spark-rank {name}` first, or `spark-rank pipeline` for all"
             )
-        found[name] = record["fingerprint"]
-    return found
+        upstream[name] = record["fingerprint"]
+    return upstream
 
 
-def decide(asked: Asked, done: Record | None, upstream: Upstream, run_id: str) -> Action:
-    """Return what becomes of a stage; raise `ConfigError` if it contradicts its record.
+def decide(request: StageRequest, record: Record | None, upstream: Upstream, run_id: str) -> Action:
+    """Return the action for a stage; raise `ConfigError` if it contradicts its record.
 
     An upstream fingerprint that is not known yet contradicts nothing: the stage is decided again
     when its turn comes.
     """
-    if done is None:
+    if record is None:
         return Action.MAKE
-    if _is_same(asked, done, upstream):
+    if _is_same(request, record, upstream):
         return Action.KEEP
-    only_inputs = (done["settings"], done["seed"]) == (
-        asked.settings, asked.seed,
-    ) and _same_upstream(done, upstream)  # fmt: skip
-    # a stage that was skipped for lack of data has left nothing that a later run could contradict
-    if asked.view or was_skipped(done) or (only_inputs and _follows(asked, done)):
+    only_inputs = (record["settings"], record["seed"]) == (
+        request.settings, request.seed,
+    ) and _same_upstream(record, upstream)  # fmt: skip
+    # a skipped stage has no result that a later command could contradict
+    if request.view or was_skipped(record) or (only_inputs and _follows(request, record)):
         return Action.RENEW
-    raise contradiction(asked, done, run_id)
+    raise contradiction(request, record, run_id)
 
 
-def _follows(asked: Asked, done: Record) -> bool:
-    """Tell whether a stage goes along with the inputs that have changed."""
-    if asked.follows_inputs or not asked.follows:
-        return asked.follows_inputs
+def _follows(request: StageRequest, record: Record) -> bool:
+    """Tell whether a stage is made again because its inputs have changed."""
+    if request.follows_inputs or not request.follows:
+        return request.follows_inputs
     others = [
-        {name: value for name, value in (inputs or {}).items() if name not in asked.follows}
-        for inputs in (done["inputs"], asked.inputs)
+        {name: value for name, value in (inputs or {}).items() if name not in request.follows}
+        for inputs in (record["inputs"], request.inputs)
     ]
     return others[0] == others[1]
 
 
-def check_bystanders(planned: Sequence[Planned], others: Sequence[Asked], shelf: Shelf) -> None:
-    """Refuse to make what a finished stage would have needed, but was made without.
+def check_later_stages(
+    planned: Sequence[PlannedStage], others: Sequence[StageRequest], run: RecordedRun
+) -> None:
+    """Raise `ConfigError` if a finished stage was made without a stage that is to be made now.
 
-    The run would hold, and its report would show, what its own later stages never used.
+    Otherwise the report would show results that the later stages of the run never used.
     """
-    names = {one.asked.name for one in planned}
-    made = {one.asked.name for one in planned if one.action is Action.MAKE}
+    names = {one.request.name for one in planned}
+    made = {one.request.name for one in planned if one.action is Action.MAKE}
     for other in others:
         needed = made.intersection(other.needs)
-        done = shelf.record(other.name) if needed and other.name not in names else None
-        if done is not None and not needed <= done["upstream"].keys():
-            raise contradiction(other, done, shelf.run_id)
+        record = run.record(other.name) if needed and other.name not in names else None
+        if record is not None and not needed <= record["upstream"].keys():
+            raise contradiction(other, record, run.run_id)
 
 
-def contradiction(asked: Asked, done: Record, run_id: str) -> ConfigError:
+def contradiction(request: StageRequest, record: Record, run_id: str) -> ConfigError:
     """Return the error that names what differs from the record of a finished stage."""
     return ConfigError(
-        f"run {run_id!r} has finished '{asked.name}' with {_difference(asked, done)}: give the new "
-        "run a name of its own with --set run_id=NAME, or go back to what it was"
+        f"run {run_id!r} has finished '{request.name}' with {_difference(request, record)}: start "
+        "a new run with --set run_id=NAME, or go back to the old values"
     )
 
 
-def _is_same(asked: Asked, done: Record, upstream: Upstream) -> bool:
+def _is_same(request: StageRequest, record: Record, upstream: Upstream) -> bool:
     if None not in upstream.values():
-        return bool(done["fingerprint"] == asked.fingerprint(upstream))
+        return bool(record["fingerprint"] == request.fingerprint(upstream))
     parts = ("seed", "settings", "inputs")
-    same = all(done[part] == getattr(asked, part) for part in parts)
-    return same and _same_upstream(done, upstream)
+    same = all(record[part] == getattr(request, part) for part in parts)
+    return same and _same_upstream(record, upstream)
 
 
-def _same_upstream(done: Record, upstream: Upstream) -> bool:
-    before = done["upstream"]
-    return before.keys() == upstream.keys() and all(
-        now in (None, before[name]) for name, now in upstream.items()
+def _same_upstream(record: Record, upstream: Upstream) -> bool:
+    recorded = record["upstream"]
+    return recorded.keys() == upstream.keys() and all(
+        now in (None, recorded[name]) for name, now in upstream.items()
     )
 
 
-def _difference(asked: Asked, done: Record) -> str:
-    """Say what changed since the record: a setting, the seed, or what the stage read."""
-    if done["seed"] != asked.seed:
-        return f"seed {done['seed']}, not {asked.seed}"
-    changed = _changed(done["settings"], asked.settings, "")
+def _difference(request: StageRequest, record: Record) -> str:
+    """Return in words what changed since the record: a setting, the seed, or the input."""
+    if record["seed"] != request.seed:
+        return f"seed {record['seed']}, not {request.seed}"
+    changed = _changed(record["settings"], request.settings, "")
     if changed:
         return "other settings (" + "; ".join(changed[:3]) + ")"
     return "other input"

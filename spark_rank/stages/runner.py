@@ -1,4 +1,4 @@
-"""Runs a stage once: skips what is done, refuses what contradicts it, records what it did."""
+"""Runs stages once: skips finished ones, refuses contradictions, records the results."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from spark_rank.stages.capacity import warn_if_too_small
 from spark_rank.stages.executors import check_executors
 from spark_rank.stages.run_plan import (
     Action,
-    Asked,
-    Planned,
-    Shelf,
-    check_bystanders,
+    PlannedStage,
+    RecordedRun,
+    StageRequest,
+    check_later_stages,
     decide,
     plan_stages,
     upstream_of,
@@ -43,13 +43,13 @@ from spark_rank.store.run_metrics import stage_metrics, write_metrics
 
 Record = dict[str, Any]
 
-# what a record says of the stage that was asked for
+# the fields of a request that go into the record
 _RECORDED = ("fingerprint", "upstream", "inputs", "settings", "seed")
 
 
 @contextmanager
 def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
-    """Hold the run for a block of code: nobody else writes into it meanwhile."""
+    """Hold the lease of the run for a block of code, so that no other process writes into it."""
     refuse_links(run.root)
     lease = Lease(run.files, run.root, run.run_id)
     with held(lease, takeover=takeover, when_lost=run.spark.sparkContext.cancelAllJobs):
@@ -59,25 +59,26 @@ def working_on(run: Run, *, takeover: bool = False) -> Iterator[None]:
 
 
 def validate(stages: Iterable[Stage], config: Config) -> None:
-    """Raise `ConfigError` for what a stage refuses in its own section of the configuration."""
+    """Raise `ConfigError` for errors in the stages' sections of the configuration."""
     for stage in stages:
         stage.validate(config)
 
 
 def check_stages(
-    stages: Sequence[Stage], config: Config, run: Run, beside: Iterable[Stage] = ()
-) -> list[Planned]:
-    """Return what becomes of each stage; raise, before any of them writes, what forbids one.
+    stages: Sequence[Stage], config: Config, run: Run, all_stages: Iterable[Stage] = ()
+) -> list[PlannedStage]:
+    """Return the action for each stage; raise an error before any of them writes.
 
-    `beside` are stages that the run may hold as well: what they were made with has to stay true.
+    `all_stages` are those that the run may have finished already: none of them may end up with
+    other inputs than it was made with.
     """
     validate(stages, config)
-    shelf = Shelf(run.run_id, run.root, run.record)
-    planned = plan_stages([_asked(stage, config, run) for stage in stages], shelf)
-    made = {one.asked.name for one in planned if one.action is not Action.KEEP}
-    others = [stage for stage in beside if made.intersection(stage.needs(config))]
-    held = [stage for stage in others if run.record(stage.name) is not None]
-    check_bystanders(planned, [_without_inputs(stage, config) for stage in held], shelf)
+    recorded = RecordedRun(run.run_id, run.root, run.record)
+    planned = plan_stages([_request(stage, config, run) for stage in stages], recorded)
+    made = {one.request.name for one in planned if one.action is not Action.KEEP}
+    others = [stage for stage in all_stages if made.intersection(stage.needs(config))]
+    finished = [stage for stage in others if run.record(stage.name) is not None]
+    check_later_stages(planned, [_without_inputs(stage, config) for stage in finished], recorded)
     for stage in stages:
         if stage.name in made:
             stage.check(config, run)
@@ -89,64 +90,66 @@ def run_stages(
     config: Config,
     spark: SparkSession,
     run: Run,
-    plan: Sequence[Planned] | None = None,
+    plan: Sequence[PlannedStage] | None = None,
 ) -> None:
     """Run the stages in order, each at most once; `plan` is what `check_stages` returned."""
     untouched = True
     for stage, planned in zip(stages, plan or check_stages(stages, config, run), strict=True):
-        # once a stage has written, what the later ones read from outside is looked at again
-        run_stage(stage, config, spark, run, planned.asked if untouched else None)
+        # after a stage has written, the inputs of later stages are read again
+        run_stage(stage, config, spark, run, planned.request if untouched else None)
         untouched = untouched and planned.action is Action.KEEP
 
 
 def run_stage(
-    stage: Stage, config: Config, spark: SparkSession, run: Run, asked: Asked | None = None
+    stage: Stage, config: Config, spark: SparkSession, run: Run, request: StageRequest | None = None
 ) -> Record:
     """Run a stage unless it is done; return its record."""
-    asked = asked or _asked(stage, config, run)
-    shelf = Shelf(run.run_id, run.root, run.record)
-    upstream = upstream_of(asked, shelf, {})
-    fingerprint = asked.fingerprint(upstream)
+    request = request or _request(stage, config, run)
+    recorded = RecordedRun(run.run_id, run.root, run.record)
+    upstream = upstream_of(request, recorded, {})
+    fingerprint = request.fingerprint(upstream)
     with named_stage(spark, stage.name), Progress(spark, stage.name) as progress:
-        done = run.record(stage.name)
-        action = decide(asked, done, upstream, run.run_id)
-        if done is not None and action is Action.KEEP:
-            # what a process that was killed with the last stroke had no time for
+        finished = run.record(stage.name)
+        action = decide(request, finished, upstream, run.run_id)
+        if finished is not None and action is Action.KEEP:
+            # a process that was killed at the very end leaves its draft behind
             run.draft(stage.name, fingerprint).remove()
-            progress.finish(f"already done: {done['message']}", "already_done")
-            return done
+            progress.finish(f"already done: {finished['message']}", "already_done")
+            return finished
         draft = run.draft(stage.name, fingerprint)
         users = None
-        # what was sealed before is looked at again: the machine may have been lost since
+        # a sealed draft is checked again: the machine may have failed since
         if draft.sealed() is None or not draft.is_whole():
             identity: Record = {"fingerprint": fingerprint, "upstream": upstream}
             users = _make(
-                stage, config, run, draft, progress, {**dataclasses.asdict(asked), **identity}
+                stage, config, run, draft, progress, {**dataclasses.asdict(request), **identity}
             )
         record = _publish(draft, run, stage, renew=action is Action.RENEW)
         outcome = {**record, "users": users}
         metrics = stage_metrics(run.run_id, stage.name, record["seconds"], outcome, spark)
         write_metrics(run, metrics)
-        progress.finish(f"{record['message']} ({record['seconds']:.1f} s)", **_told(metrics))
+        progress.finish(
+            f"{record['message']} ({record['seconds']:.1f} s)", **_shown_metrics(metrics)
+        )
     return record
 
 
 def _make(
-    stage: Stage, config: Config, run: Run, draft: Draft, progress: Progress, asked: Record
+    stage: Stage, config: Config, run: Run, draft: Draft, progress: Progress, request: Record
 ) -> int | None:
-    """Write all that a stage leaves, and seal it; return how many users it went over."""
+    """Run the stage, write its results and seal them; return how many users it processed."""
     spark = run.spark
     draft.clear()
     warn_if_too_small(stage.name, config, run)
     started = datetime.now(UTC)
     with (
         job_description(spark, f"{run.run_id}: {stage.name}"),
-        _failure_measured(stage, run, progress),
+        _metrics_on_failure(stage, run, progress),
     ):
         result = stage.run(config, spark, run.with_draft(draft))
     draft.seal({
         "stage": stage.name,
-        **{name: asked[name] for name in _RECORDED},
+        **{name: request[name] for name in _RECORDED},
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(progress.seconds(), 3),
         **_outcome(result),
@@ -156,21 +159,21 @@ def _make(
     return result.users
 
 
-def _asked(stage: Stage, config: Config, run: Run) -> Asked:
+def _request(stage: Stage, config: Config, run: Run) -> StageRequest:
     return dataclasses.replace(
         _without_inputs(stage, config), inputs=plain(stage.inputs(config, run))
     )
 
 
-def _without_inputs(stage: Stage, config: Config) -> Asked:
-    return Asked(
+def _without_inputs(stage: Stage, config: Config) -> StageRequest:
+    return StageRequest(
         stage.name, config.seed, plain(stage.settings(config)), None, stage.needs(config),
         stage.view, stage.follows_inputs, stage.follows,
     )  # fmt: skip
 
 
 def _publish(draft: Draft, run: Run, stage: Stage, *, renew: bool) -> Record:
-    """Bring a stage that has written everything to its place; then the record tells of it."""
+    """Move the results of a stage from the draft to the run, then write and return its record."""
     sealed = draft.sealed()
     assert sealed is not None
     draft.publish()
@@ -182,8 +185,8 @@ def _publish(draft: Draft, run: Run, stage: Stage, *, renew: bool) -> Record:
 
 
 @contextmanager
-def _failure_measured(stage: Stage, run: Run, progress: Progress) -> Iterator[None]:
-    """Leave metrics of an attempt that failed, too."""
+def _metrics_on_failure(stage: Stage, run: Run, progress: Progress) -> Iterator[None]:
+    """Write the metrics of an attempt that fails, too."""
     try:
         yield
     except Exception as error:
@@ -193,13 +196,13 @@ def _failure_measured(stage: Stage, run: Run, progress: Progress) -> Iterator[No
         raise
 
 
-def _told(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def _shown_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
     names = ("seconds", "users", "users_per_second", "rows", "failed_users")
     return {name: metrics[name] for name in names}
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
-    """Return the versions that may matter to a result."""
+    """Return the versions of the software that may change a result."""
     packages = (numpy, scipy, numba, pyarrow, pyspark)
     jvm: Any = spark._jvm
     return {
@@ -211,7 +214,7 @@ def versions(spark: SparkSession) -> dict[str, str]:
 
 
 def _spark_facts(spark: SparkSession) -> dict[str, str]:
-    """Return where the stage ran; other settings may hold secrets and stay out of the record."""
+    """Return where the stage ran; other settings may hold secrets and are not recorded."""
     context = spark.sparkContext
     return {
         "master": str(context.master),
@@ -226,6 +229,6 @@ def _outcome(result: StageResult) -> Record:
 
 
 def plain(settings: Any) -> Any:
-    """Return settings as JSON would, so that a record read back compares equal."""
+    """Return settings in the form that JSON returns, to compare them with a record."""
     tree = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else settings  # type: ignore[arg-type]
     return json.loads(json.dumps(tree))

@@ -1,4 +1,4 @@
-"""What a stage is: what it needs, which settings decide its result, and the function itself."""
+"""The definition of a stage: what it needs, the settings of its result, and its function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from spark_rank.store.run import Run
 
 @dataclass(frozen=True)
 class StageResult:
-    """What a finished stage reports: rows per table, facts for the manifest, a closing line.
+    """The result of a stage: a closing line, rows per table, and facts for the manifest.
 
-    `users` is how many it went over, where that is what it does.
+    `users` is how many users it processed, if it goes user by user.
     """
 
     message: str
@@ -30,13 +30,13 @@ class StageResult:
 class Stage:
     """A step from the raw files to the report.
 
-    `settings` returns the part of the configuration that decides the stage's result, `inputs`
+    `settings` returns the part of the configuration that decides the result, `inputs` identifies
     what the stage reads from outside the run: both go into its fingerprint. A `view` only shows
-    what other stages left: it is made anew when that has changed. A stage that `follows_inputs` is
-    made anew when nothing but these has changed; of inputs by name, one that `follows` some of
-    them. `validate` raises what is wrong with the stage's own section, before Spark starts.
-    `inputs` and `check` are asked before any stage of the command has run; `check` raises what
-    forbids a stage that is to be made.
+    results of other stages, and is made again when they change. A stage with `follows_inputs` is
+    made again when only its inputs have changed; `follows` names some of the inputs for which it
+    does so. `validate` raises errors in the stage's section of the configuration before Spark
+    starts. `inputs` and `check` run before any stage of the command; `check` raises an error if the
+    stage cannot be made.
     """
 
     name: str

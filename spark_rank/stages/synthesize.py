@@ -19,7 +19,7 @@ from spark_rank.tables.contracts import SYNTHETIC
 from spark_rank.wording import count_of
 
 _SCHEMA = "user string, item string, rating double, timestamp bigint"
-# enough users per task to be worth its start
+# enough users to outweigh the start of a task
 _USERS_PER_TASK = 500
 
 _SEPARATORS = {"movielens-100k": "\t", "movielens-dat": "::"}
@@ -30,7 +30,7 @@ _HEADERS = {
 
 
 def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Generate the ratings in parallel; each user's depend on (seed, user) alone."""
+    """Generate the ratings in parallel; those of a user depend on (seed, user) alone."""
     ratings = generated_ratings(config, spark)
     settings = config.synthesize
     if settings.path is None and settings.format == "parquet":
@@ -40,7 +40,7 @@ def synthesize(config: Config, spark: SparkSession, run: Run) -> StageResult:
     path = synthetic_path(config, run)
     if settings.path is not None and run.files.exists(path) and not _unfinished(run, path):
         raise ConfigError(
-            f"synthesize.path: {path} is there already: remove it or name another directory"
+            f"synthesize.path: {path} exists already: remove it or name another directory"
         )
     inside = settings.path is None
     _write(ratings, settings.format, run.draft_path(SYNTHETIC.table) if inside else path)
@@ -72,7 +72,7 @@ def generated_ratings(config: Config, spark: SparkSession) -> DataFrame:
 
 
 def _unfinished(run: Run, path: str) -> bool:
-    """Tell whether a write was broken off here: Spark's working directory without its mark."""
+    """Tell whether Spark began to write at this path and was interrupted."""
     begun = run.files.exists(f"{path}/_temporary")
     return begun and not run.files.exists(f"{path}/_SUCCESS")
 
@@ -96,7 +96,7 @@ def _delimited_text(format_name: str) -> Callable[[DataFrame], DataFrame]:
 
 
 def netflix_text(ratings: DataFrame) -> DataFrame:
-    """Return combined files: a movie's heading and ratings are one text, in the order of users."""
+    """Return combined files: a row is a movie's heading with its ratings, in the order of users."""
     day = F.date_format(F.timestamp_seconds("timestamp"), "yyyy-MM-dd")
     line = F.concat_ws(",", "user", _short_number(), day)
     movies = ratings.groupBy("item").agg(F.array_sort(F.collect_list(line)).alias("lines"))
@@ -106,7 +106,7 @@ def netflix_text(ratings: DataFrame) -> DataFrame:
 
 
 def _short_number() -> F.Column:
-    # native files say 4, not 4.0
+    # native files have 4, not 4.0
     return F.regexp_replace(F.col("rating").cast("string"), r"\.0$", "")
 
 

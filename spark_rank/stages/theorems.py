@@ -1,4 +1,4 @@
-"""theorems: preference-based ranking's theorems, tried on random tournaments."""
+"""theorems: the theorems of preference-based ranking, tested on random tournaments."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from spark_rank.tables.contracts import THEOREMS
 
 
 def theorems(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Run the experiment; it needs no data, and a minute at most."""
-    found = run_theorems(config.seed, config.theorems.trials)
-    rows = [dataclasses.asdict(row) for row in found]
+    """Run the experiment, which needs no data and takes at most a minute."""
+    results = run_theorems(config.seed, config.theorems.trials)
+    rows = [dataclasses.asdict(row) for row in results]
     table = pa.Table.from_pylist(rows, schema=arrow_schema(THEOREMS.columns))
     written = run.write(THEOREMS, spark.createDataFrame(table).coalesce(1))
-    counts = Counter(row.holds for row in found)
+    counts = Counter(row.holds for row in results)
     return StageResult(
         f"{written} statements: {counts[True]} hold, {counts[False]} do not, {counts[None]} are "
         f"undecided after {config.theorems.trials} trials; see {run.path(THEOREMS.table)}",

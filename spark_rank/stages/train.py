@@ -31,7 +31,7 @@ from spark_rank.wording import count_of
 
 
 class Learned(NamedTuple):
-    """What was learned: a closing line, rows by table, facts, and the number of users."""
+    """The result of learning: a closing line, rows by table, facts, and the number of users."""
 
     message: str
     tables: dict[str, int]
@@ -40,15 +40,15 @@ class Learned(NamedTuple):
 
 
 def train(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Learn with all learners from the training parts."""
-    found = learn_models(config, all_specs(config, run), spark, run)
-    return StageResult(found.message, found.tables, found.facts, found.users)
+    """Learn all models from the training parts."""
+    learned = learn_models(config, all_specs(config, run), spark, run)
+    return StageResult(learned.message, learned.tables, learned.facts, learned.users)
 
 
 def learn_models(
     config: Config, specs: Sequence[LearnerSpec], spark: SparkSession, run: Run
 ) -> Learned:
-    """Distribute the feature files, learn over the blocks, count what became of the users."""
+    """Distribute the feature files, learn the models in waves, and count users by status."""
     job = learn_job(config.train, specs, spark, run)
     tell_compiling(job.specs, spark.sparkContext)
     table = run.own(MODELS)
@@ -59,20 +59,20 @@ def learn_models(
     plan = plan_waves(users, buckets, config.users_per_wave, cores)
     order = by_cost(config, blocks if kept is None else kept.to_learn(blocks), buckets)
 
-    def learned(wave: Wave, job: LearnJob = job) -> DataFrame:
+    def wave_models(wave: Wave, job: LearnJob = job) -> DataFrame:
         chosen = in_order(blocks, [bucket for bucket in order if bucket in wave.buckets])
         models = frames.train(chosen if kept is None else kept.to_learn(chosen), job)
-        old = None if kept is None else kept.models(chosen, wave.buckets)
-        return models if old is None else models.unionByName(old)
+        kept_models = None if kept is None else kept.models(chosen, wave.buckets)
+        return models if kept_models is None else models.unionByName(kept_models)
 
     with a_task_a_file(spark):
-        isolating = partial(learned, job=replace(job, isolated=True))
-        waves = write_in_waves(run, table, plan, learned, users, isolating=isolating)
+        isolating = partial(wave_models, job=replace(job, isolated=True))
+        waves = write_in_waves(run, table, plan, wave_models, users, isolating=isolating)
     rows = sum(wave.rows for wave in waves)
     if rows == 0:
         raise InputDataError(
-            f"{run.in_progress.stage}: no user has as many ratings as train.targets_min and "
-            "targets_max ask for"
+            f"{run.in_progress.stage}: no user has between train.targets_min and targets_max "
+            "ratings: change these bounds"
         )
     written = run.written(MODELS)
     counts = status_counts(written)
@@ -93,7 +93,7 @@ def learn_models(
     tables = {table.table: rows}
     if kept is not None:
         words += f"; {kept.in_words(users)}"
-        if not run.all_ratings:  # else `train` has listed them
+        if not run.all_ratings:  # else `train` has listed the changes
             tables[CHANGES.table] = kept.facts.listed
     return Learned(words, tables, facts, users)
 
@@ -104,7 +104,7 @@ def _users_and_buckets(run: Run) -> tuple[int, int]:
 
 
 def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
-    """Return, per learner, how many users have each status, and each reason where there is one."""
+    """Return the number of users by learner, status and reason."""
     counted = models.groupBy("learner", "status", "reason").count().collect()
     counts: dict[str, dict[str, int]] = {}
     for row in sorted(counted, key=lambda r: (r["learner"], r["status"], r["reason"] or "")):
@@ -114,13 +114,13 @@ def status_counts(models: DataFrame) -> dict[str, dict[str, int]]:
 
 
 def all_specs(config: Config, run: Run) -> list[LearnerSpec]:
-    """Return the learners with what tune has chosen, behind baselines if asked for."""
-    own = tune.decided_specs(config, run)
-    return [*BASELINE_SPECS, *own] if config.train.baselines else own
+    """Return the baselines if they are configured, then the learners with the choices of `tune`."""
+    specs = tune.decided_specs(config, run)
+    return [*BASELINE_SPECS, *specs] if config.train.baselines else specs
 
 
 def check_failures(settings: TrainConfig, counts: dict[str, dict[str, int]], where: str) -> None:
-    """Raise `TooManyFailuresError` if more users of a learner failed than the settings allow."""
+    """Raise `TooManyFailuresError` if more users of a learner failed than allowed."""
     for learner, by_status in counts.items():
         users = sum(by_status.values())
         failed = sum(n for status, n in by_status.items() if status.startswith(FAILED))
@@ -128,13 +128,13 @@ def check_failures(settings: TrainConfig, counts: dict[str, dict[str, int]], whe
             raise TooManyFailuresError(
                 f"{learner}: {failed:,} of {count_of(users, 'user')} failed "
                 f"({status_in_words(by_status)}), more than train.max_failed_share "
-                f"{settings.max_failed_share:g} allows; the columns `reason` and `detail` of "
-                f"the files below {where} say why"
+                f"{settings.max_failed_share:g} allows: see the columns `reason` and `detail` of "
+                f"the files below {where}"
             )
 
 
 def status_in_words(by_status: dict[str, int]) -> str:
-    """Return how many users have each status, for people."""
+    """Return the numbers of users by status, as text for people."""
     return ", ".join(f"{count:,} {status}" for status, count in by_status.items())
 
 

@@ -1,4 +1,4 @@
-"""What tune and train share: the learners asked for, users to learn, rating scale, worker's job."""
+"""What `tune` and `train` share: learners, users to learn, the rating scale, the workers' job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_rank.users.specs import LearnerSpec
 
 
 def specs_of(settings: TrainConfig) -> list[LearnerSpec]:
-    """Return the learners as workers take them."""
+    """Return the specifications of the configured learners, for the workers."""
     return [
         LearnerSpec(
             entry.label, entry.learner, entry.item_offset, entry.params, entry.grid,
@@ -44,9 +44,9 @@ def target_blocks(settings: TrainConfig, blocks: DataFrame) -> DataFrame:
 def learn_job(
     settings: TrainConfig, specs: Sequence[LearnerSpec], spark: SparkSession, run: Run
 ) -> LearnJob:
-    """Distribute the feature files; return what workers need to know."""
+    """Distribute the feature files; return the job of the workers."""
     files = distribute_files(spark, run)
-    # what the run holds counts: this command's configuration may name another kind of features
+    # from the record: this command's configuration may name another kind of features
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
     return job_on(files, settings, specs, panel, rank_scale(run))
@@ -59,19 +59,19 @@ def job_on(
     panel: Mapping[int, int],
     scale: RankScale | None,
 ) -> LearnJob:
-    """Return what workers need to know; `panel` has the features that are a user's own ratings."""
+    """Return the job of the workers; `panel` has the feature that is a user's own ratings."""
     limits = Limits(scale, settings.max_kernel_ratings, settings.landmarks, settings.folds)
     of_ranks = [spec.label for spec in specs if spec.kind.of_ranks]
     if of_ranks and (scale is None or scale.n_ranks < 2):
         raise InputDataError(
-            f"{of_ranks[0]} learns ranks, but the ratings have no levels or only one: cut the "
-            "scale with input.cuts, or leave that learner out"
+            f"{of_ranks[0]} learns ranks, but the ratings have no levels, or only one: cut the "
+            "scale into levels with input.cuts, or leave that learner out"
         )
     return LearnJob(files, tuple(specs), panel, settings.min_ratings, settings.margin, limits)
 
 
 def tasks_by_bucket(run: Run) -> int:
-    """Return how many tasks work that goes bucket by bucket is dealt out to: one each."""
+    """Return the number of tasks for work by bucket: one per bucket."""
     return int((run.record("prepare") or {})["settings"]["buckets"])
 
 
@@ -82,7 +82,7 @@ def rank_scale(run: Run) -> RankScale | None:
 
 
 def scale_of(levels: Sequence[tuple[float, float | None]]) -> RankScale | None:
-    """Return the scale of levels, each with the cut that it begins at; None without a level."""
-    # ratings are stored as float32: a cut is compared as the number it is among them
+    """Return the scale of levels, each with the cut where it begins; None without levels."""
+    # ratings are stored as float32: cuts are rounded like them
     cuts = tuple(float(np.float32(lower)) for _, lower in levels if lower is not None)
     return RankScale(tuple(rating for rating, _ in levels), cuts or None) if levels else None

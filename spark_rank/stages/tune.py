@@ -1,4 +1,4 @@
-"""tune: measure the points of grids on a sample of users, on ratings that no feature has seen."""
+"""tune: errors of grid points on a sample of users, on ratings that no feature has seen."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ from spark_rank.wording import count_of
 
 
 def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
-    """Score every point of every grid; say what all users take, or what each one starts from."""
+    """Measure every point of every grid, and choose: for all users, or as each user's start."""
     specs = [spec for spec in specs_of(config.train) if spec.grid]
     if not specs:
-        raise ConfigError("tune: no learner in train.learners has a grid to choose from")
-    kept = _kept_choice(config, run)
-    if kept is not None:
-        return kept
+        raise ConfigError(
+            "tune: no learner in train.learners has a grid: add one, or leave `tune` out"
+        )
+    earlier_choice = _kept_choice(config, run)
+    if earlier_choice is not None:
+        return earlier_choice
     job = learn_job(config.train, specs, spark, run)
     features, tasks = _as_recorded(config, run), spark.sparkContext.defaultParallelism * 4
     errors = errors_on_sample(config, features, run.read(BLOCKS), run.read(ITEMS), job, tasks)
@@ -60,9 +62,9 @@ def errors_on_sample(
     job: LearnJob,
     tasks: int,
 ) -> pa.Table:
-    """Return the errors of the sample's users, with features that have not seen what they miss.
+    """Return the errors of the sample's users on ratings that the features have not seen.
 
-    `features` are the settings that the features of `job` were made with.
+    `features` are the settings of the features of `job`.
     """
     settings = config.train
     targets = target_blocks(settings, blocks)
@@ -70,7 +72,7 @@ def errors_on_sample(
     if len(users) == 0:
         raise InputDataError(
             f"tune: no user has the {least_ratings(settings.min_ratings)} training ratings that "
-            "choosing hyper-parameters takes: leave the grids out"
+            "the choice of hyper-parameters needs: leave the grids out"
         )
     chosen = blocks.sparkSession.createDataFrame(users)
     held_back = with_held_back(blocks, chosen, settings.folds, max(settings.min_ratings, 2))
@@ -81,7 +83,7 @@ def errors_on_sample(
 def choices(
     specs: Sequence[LearnerSpec], errors: pa.Table, scale: RankScale | None
 ) -> tuple[list[Row], str, TuneFacts]:
-    """Return the rows of the table `tuning`, what is chosen in words, and as facts."""
+    """Return the rows of the table `tuning`, and the choices in words and as facts."""
     try:
         rows = grid_scores(specs, errors, scale)
     except LearnerError as error:
@@ -113,12 +115,12 @@ def _in_words(
     if spec.label not in priors:
         return f"{spec.label}: {text}"
     if priors[spec.label] is None:
-        return f"{spec.label}: {text} for every user, whose own errors choose no better"
-    return f"{spec.label}: every user's own choice, starting from {text}"
+        return f"{spec.label}: {text} for all users: choices by a user's own errors are no better"
+    return f"{spec.label}: chosen user by user, starting from {text}"
 
 
 def _kept_choice(config: Config, run: Run) -> StageResult | None:
-    """Return the choice of the run whose factors are kept, if it chose by the same settings."""
+    """Return the choice of the run whose factors are kept, if its settings are the same."""
     named = config.features.kept_from
     if named is None:
         return None
@@ -133,33 +135,33 @@ def _kept_choice(config: Config, run: Run) -> StageResult | None:
 
 
 def _as_recorded(config: Config, run: Run) -> FeaturesConfig:
-    """Return the settings of the run's features, whatever this command's configuration says."""
+    """Return the recorded settings of the run's features, not those of this command."""
     settings = {**(run.record("features") or {})["settings"]}
     settings.pop("kept_from", None)
-    found = replace(config.features, **settings)
-    if found.kind not in FACTOR_KINDS:
-        return found
-    # factors that are kept from another run may have another rank than the configuration says
+    recorded = replace(config.features, **settings)
+    if recorded.kind not in FACTOR_KINDS:
+        return recorded
+    # kept factors may have another rank than the configuration
     width = run.read(ITEM_FEATURES).select(F.size("features").alias("width")).head()
-    return replace(found, rank=width["width"] - 1) if width else found
+    return replace(recorded, rank=width["width"] - 1) if width else recorded
 
 
 def decided_specs(config: Config, run: Run) -> list[LearnerSpec]:
-    """Return the learners of this config, with what the run has chosen from their grids."""
+    """Return the learners of the configuration, with the run's choices from their grids."""
     specs = specs_of(config.train)
     if not is_needed(config):
         return specs
     record = run.record("tune") or {}
     if record["settings"] != _plain_settings(config):
         raise ConfigError(
-            f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: give "
-            "the new run a name of its own with --set run_id=NAME, or go back to what they were"
+            f"run {run.run_id!r} has chosen hyper-parameters for other settings than these: start "
+            "a new run with --set run_id=NAME, or go back to the old values"
         )
     return decided(specs, run.facts(TuneFacts))
 
 
 def decided(specs: Sequence[LearnerSpec], facts: TuneFacts) -> list[LearnerSpec]:
-    """Return the learners with what `choices` tells as facts."""
+    """Return the learners with the choices in the facts of `choices`."""
     return [_decided(spec, facts) if spec.grid else spec for spec in specs]
 
 

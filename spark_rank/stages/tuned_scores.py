@@ -1,4 +1,4 @@
-"""What tuning measured beside what the same users' held-out ratings tell of the same learners."""
+"""Errors in tuning beside errors on held-out ratings, for the same users and learners."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ from spark_rank.users.learning import APPROXIMATED, LEARNED
 
 
 def tuned_scores(run: Run, metrics: DataFrame) -> dict[str, TunedScore]:
-    """Return, by learner with a grid, the chosen point's error in tuning and on held-out ratings.
+    """Return the errors of the chosen points in tuning and on held-out ratings, by learner.
 
-    The users are those that `tune` chose on, as far as they have a model and held-out ratings.
+    The users are those of `tune`'s sample that have a model and held-out ratings.
     """
     if not run.has(TUNING):
         return {}
     record = run.record("tune") or {}
     chosen = run.read(TUNING).where("chosen").orderBy("learner").collect()
-    found = {}
+    scores = {}
     for row in chosen:
-        own = metrics.where(F.col("learner") == row["learner"])
-        error, noise = _held_out_error(own, row["measure"], record)
-        found[row["learner"]] = TunedScore(
+        learner_metrics = metrics.where(F.col("learner") == row["learner"])
+        error, noise = _held_out_error(learner_metrics, row["measure"], record)
+        scores[row["learner"]] = TunedScore(
             measure=row["measure"],
             tuning=row["error"],
             tuning_standard_error=row["standard_error"],
             held_out=error,
             held_out_standard_error=noise,
         )
-    return found
+    return scores
 
 
 def _held_out_error(
     metrics: DataFrame, measure: str, record: dict[str, Any]
 ) -> tuple[float | None, float | None]:
-    """Return mean and standard error over the sample; of msd over pairs of different items."""
+    """Return mean and standard error over the sample; msd is over pairs of different items."""
     settings = record["settings"]
-    able = metrics.where(F.col("n_train") >= least_ratings(settings["min_ratings"]))
-    sample = able.orderBy(*sample_order(record["seed"])).limit(settings["tune"]["users"])
+    with_enough_ratings = metrics.where(F.col("n_train") >= least_ratings(settings["min_ratings"]))
+    sample = with_enough_ratings.orderBy(*sample_order(record["seed"])).limit(
+        settings["tune"]["users"]
+    )
     size = F.col("n_test")
     factor = size / (size - 1) if measure == "msd" else F.lit(1.0)
     defined = F.col(measure).isNotNull() & (size > 1) & F.col("status").isin(LEARNED, APPROXIMATED)

@@ -1,4 +1,4 @@
-"""Item features as they are when some training ratings are held back from them."""
+"""Item features without some of the training ratings, for tuning on these."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from spark_rank.stages.feature_arrays import feature_arrays
 def unseen_features(
     settings: FeaturesConfig, blocks: DataFrame, items: DataFrame, files: FeatureFiles, seed: int
 ) -> FeatureFiles:
-    """Return the feature files but for what ratings decide: that is made from `blocks`.
+    """Return the feature files, with the parts that depend on ratings made from `blocks`.
 
-    Factors are learned once more, from as many users. Of all other kinds only the item offset has
-    seen a user's ratings: reviewers show their own, and never to themselves. The new files are on
-    every node as long as the session, and never part of a run.
+    Factors are learned again, from the same number of users. In all other kinds, only the item
+    offset depends on a user's ratings: a reviewer's ratings are no features for that reviewer. The
+    new files stay on every node until the session ends, and are not part of the run.
     """
     if settings.kind == "given" and settings.given is None:
         return files  # documents of queries have no offset
-    learned = settings.kind in FACTOR_KINDS
-    made = feature_arrays(
-        settings if learned else replace(settings, kind="offset"),
+    has_factors = settings.kind in FACTOR_KINDS
+    unseen = feature_arrays(
+        settings if has_factors else replace(settings, kind="offset"),
         blocks,
         items,
         middle=0.0,
         seed=seed,
         stage="tune",
     )
-    arrays: dict[str, NDArray[Any]] = {"offset": np.asarray(made.items.column("offset").to_numpy())}
-    if learned:
-        arrays |= {"matrix": made.matrix, "prior": made.prior}
+    arrays: dict[str, NDArray[Any]] = {
+        "offset": np.asarray(unseen.items.column("offset").to_numpy())
+    }
+    if has_factors:
+        arrays |= {"matrix": unseen.matrix, "prior": unseen.prior}
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder:
         new: dict[str, Any] = {
             name: publish_array(Path(folder), name, array) for name, array in arrays.items()

@@ -316,7 +316,7 @@ def test_a_node_does_not_see_the_store(gateway: Gateway, work: Work, tmp_path: P
         said = refused(gateway, work, 2)
     finally:
         cluster.stop()
-    assert "does not see what the driver writes there: name a directory" in said
+    assert "does not see the driver's files there: use a directory" in said
 
 
 @pytest.mark.fault(

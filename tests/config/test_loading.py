@@ -66,7 +66,7 @@ def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
         ("seed: -1", ["seed", "at least 0"]),
         ("prepare: {train_share: 0}", ["prepare.train_share", "above 0"]),
         ("prepare: {train_share: .nan}", ["prepare.train_share", "finite"]),
-        ("prepare: 3", ["prepare", "keys of its own"]),
+        ("prepare: 3", ["prepare", "a section with keys"]),
         ("store: null", ["store", "must be text"]),
         ("store: ' '", ["store", "must not be empty"]),
         ("run_id: a/../../b", ["run_id", "letters"]),
@@ -97,7 +97,10 @@ def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
         ("train: {learners: [{grid: {C: 1}}]}", ["grid.C", "must be a list"]),
         ("train: {learners: [{grid: {C: []}}]}", ["grid.C", "at least one value"]),
         ("train: {learners: [{grid: {C: [1, -1]}}]}", ["grid.C=-1", "above 0"]),
-        ("train: {learners: [{grid: {C: [1]}, params: {C: 1}}]}", ["grid.C", "leave one out"]),
+        (
+            "train: {learners: [{grid: {C: [1]}, params: {C: 1}}]}",
+            ["grid.C", "leave one of them out"],
+        ),
         (
             "train: {learners: [{learner: svrank, grid: {C: [1]}, selection: leave_pair_out}]}",
             ["selection", "for mprank", "'k_fold'"],

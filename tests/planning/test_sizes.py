@@ -10,7 +10,7 @@ from spark_rank.config.schema import PrepareConfig, SynthesizeConfig
 from spark_rank.data.synthetic import Population, user_ratings
 from spark_rank.errors import ConfigError
 from spark_rank.planning.sizes import (
-    given,
+    from_options,
     of_input,
     of_records,
     spread,
@@ -63,23 +63,23 @@ def test_bytes_of_input_are_ratings_by_format() -> None:
 
 def test_what_is_not_given_is_as_it_was() -> None:
     base = spread(1000, 500, 50_000, "counted")
-    more = given(base, None, 4000, None)
+    more = from_options(base, None, 4000, None)
     assert (more.users, more.items, more.ratings) == (4000, 500, 200_000)
-    assert more.source == "given by --users; the rest counted"
-    longer = given(base, 200_000, None, None)
+    assert more.source == "given by --users; the others counted"
+    longer = from_options(base, 200_000, None, None)
     assert (longer.users, longer.ratings) == (4000, 200_000)
-    fewer_items = given(base, None, None, 20)
+    fewer_items = from_options(base, None, None, 20)
     assert fewer_items.ratings == 1000 * 20
     assert fewer_items.heaviest <= 20
-    usual = given(None, None, 10, None)
+    usual = from_options(None, None, 10, None)
     assert (usual.users, usual.items, usual.ratings) == (10, 17_770, 2090)
 
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="10 to 100 ratings of 10 items, not 101"):
-        given(None, 101, 10, 10)
+        from_options(None, 101, 10, 10)
     with pytest.raises(ConfigError, match="give --ratings or --users"):
-        given(None, None, None, 10)
+        from_options(None, None, None, 10)
 
 
 def test_shares_to_learn_from() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from spark_rank.report.accuracy import (
     MAIN_METRICS,
-    evidence,
+    evidence_of,
     groups_section,
     other_metrics_section,
     roc_section,
@@ -75,7 +75,7 @@ def test_metrics_of_the_top_tell_their_length_and_relevance() -> None:
     section = other_metrics_section(rows, status_of(rows), 7, 3.5)
     assert {"NDCG@7", "precision@7", "recall@7", "average precision@7"} <= cells(section).keys()
     (notes,) = [part for part in section.parts if isinstance(part, Notes)]
-    assert "a rating of 3.5 on" in " ".join(notes.sentences)
+    assert "its rating is at least 3.5" in " ".join(notes.sentences)
 
 
 def test_main_metrics_are_explained_in_one_sentence_each() -> None:
@@ -104,7 +104,7 @@ def test_roc_curves_are_of_learners_that_say_something() -> None:
     rows = summary(LEARNED)
     roc = [{"learner": name, "user_group": "all", "false_positive_rate": x,
             "true_positive_rate": x} for name in LEARNED for x in (0.0, 1.0)]  # fmt: skip
-    found = evidence(rows, status_of(rows) | {"mine": {"fallback: no_features": 60}})
+    found = evidence_of(rows, status_of(rows) | {"mine": {"fallback: no_features": 60}})
     (plot,) = roc_section(roc, found).parts
     assert "mine" not in plot.svg  # type: ignore[union-attr]
     assert "constant" in plot.svg  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ import pytest
 
 from spark_rank.learners import BASELINES
 from spark_rank.metrics.meaning import Evidence
-from spark_rank.report.comparisons import comparison_section, seen_from_learners
+from spark_rank.report.comparisons import comparison_section, ordered_pairs
 from spark_rank.report.page import Cell, Table
 
 BOTH = ("mine", "item_offset")
@@ -70,7 +70,7 @@ def test_a_baseline_against_a_learner_is_turned_round() -> None:
 def test_baselines_are_no_pair_and_learners_stand_in_order() -> None:
     pairs = [("constant", "item_offset"), ("a", "b"), ("a", "constant"), ("b", "item_offset")]
     made = [comparison_row(0.1, None, None, pair) for pair in pairs]
-    seen = seen_from_learners(made, ["b", "a", "constant", "item_offset"])
+    seen = ordered_pairs(made, ["b", "a", "constant", "item_offset"])
     assert [(row["learner"], row["rival"]) for row in seen] == [
         ("b", "a"), ("b", "item_offset"), ("a", "constant")
     ]  # fmt: skip

@@ -111,8 +111,8 @@ def test_the_words_below_the_plots_follow_from_the_bins() -> None:
     assert "900 ratings" in ratings.alt
     assert "4.5 with 66.7 %" in ratings.alt
     # 35 of 45 users have one or two ratings; all items are in the only bin there is
-    assert "users or more have fewer than 3 each" in activity.alt
-    assert "items or more 10 or more" in activity.alt
+    assert "half of the users have fewer than 3 each" in activity.alt
+    assert "half of the items 10 or more" in activity.alt
 
 
 @pytest.mark.parametrize("levels", [1, 5, 60])

@@ -57,7 +57,9 @@ def test_a_sequence_has_its_metrics_beside_those_of_the_rivals() -> None:
         metric("mine", "misranking", None),
     ])  # fmt: skip
     words, _, metrics, diversity = section.parts
-    assert words == "Learned on one sequence; the rivals see what the first ensemble sees."
+    assert words == (
+        "Learned on one sequence. The rivals learn from the features of the first ensemble."
+    )
     assert isinstance(metrics, Table)
     # a metric that nobody has is left out
     assert metrics.header == ["learner", "rank_loss", "exact_rank"]
@@ -81,7 +83,7 @@ def test_a_single_trial_has_no_intervals() -> None:
     table = parts[2]
     assert isinstance(table, Table)
     assert texts(table) == [["mine", "0.2500"]]
-    assert table.caption == "Of 1 trial."
+    assert table.caption == "From 1 trial."
 
 
 def test_curves_are_drawn_once_a_run_of_a_learner_and_in_order() -> None:
@@ -94,7 +96,10 @@ def test_curves_are_drawn_once_a_run_of_a_learner_and_in_order() -> None:
     ("settings", "words"),
     [
         ({"sequence": None, "user": "u 7"}, "Learned on the ratings of user u 7."),
-        ({"sequence": None, "user": None}, "Learned for every user; their accuracy stands"),
+        (
+            {"sequence": None, "user": None},
+            "Learned for every user. The tables of all learners show",
+        ),
     ],
 )
 def test_who_was_learned_is_told(settings: dict[str, Any], words: str) -> None:

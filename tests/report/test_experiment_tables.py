@@ -80,7 +80,7 @@ def test_an_exact_figure_is_missed_on_either_side(
                       difference=difference, differs=differs)  # fmt: skip
     table = figures_table(EXPERIMENTS["preference"], [row], metric)
     assert (table.rows[0][3].best, table.rows[0][3].worse) == (best, worse)
-    assert "whichever side" in table.caption
+    assert "on either side" in table.caption
 
 
 def test_equalities_of_the_theory_are_exact_and_bounds_are_not() -> None:
@@ -155,7 +155,7 @@ def test_the_page_has_all_of_it(several: bool) -> None:
     html = reproduction_page({"one": outcome}) if several else experiment_page("one", outcome)
     for words in (
         "2 of 3 published figures", "0 of 1 statements", "Missing data: Jester", "&lt;less&gt;",
-        "Chosen on other users", "Deviations from the publication", "<h3>MSD</h3>",
+        "Settings chosen on other users", "Deviations from the publication", "<h3>MSD</h3>",
         'scope="rowgroup"', "marked as worse", "seed", "numpy: 9.8.7", "units of work", "40 %",
         "Dropped: 3 rows of generated without a rating", "1, 2, 3, 4, 5",
     ):  # fmt: skip

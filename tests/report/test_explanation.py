@@ -108,8 +108,8 @@ def test_an_item_is_told_in_parts() -> None:
     assert "+3.0000  constant" in text
     assert "+0.1250       1  y" in text
     assert "+0.1250  -2.0000       1  y" in as_text({**HEAD, "item": about}, everything=True)
-    assert "no sum" not in text
-    assert "no sum" in as_text({**HEAD, "item": {**about, "parts": {}}})
+    assert "it has no parts" not in text
+    assert "it has no parts" in as_text({**HEAD, "item": {**about, "parts": {}}})
 
 
 def test_without_rated_items_features_are_named() -> None:

@@ -32,12 +32,12 @@ def test_the_first_learner_is_told_beside_the_average_order() -> None:
     first, basis, difference = headline(found, [against_average(0.036, 0.032, 0.041)])
     assert first == (
         "mine correctly orders 71 % of the pairs of items that a user has rated differently; "
-        "the average order of the items, the same for everybody, 67 %."
+        "the order by the items' average ratings, the same for everybody, gets 67 %."
     )
     assert "held out" in basis
     assert "943 users" in basis
     assert difference == (
-        "The difference is +3.6 percentage points, between +3.2 and +4.1 by the interval: better "
+        "The difference is +3.6 percentage points, with an interval from +3.2 to +4.1: better "
         "for 700 users, the same for 43, worse for 200."
     )
 
@@ -54,7 +54,7 @@ def test_shares_that_look_the_same_get_a_digit_and_chance_is_named() -> None:
 def test_without_averages_of_items_it_is_held_against_chance(rival: dict[str, float]) -> None:
     lines = headline(evidence({"mine": 0.25, **rival}), [])
     assert lines[0].endswith("75 % of the pairs of items that a user has rated differently; a "
-                             "random order would have 50 %.")  # fmt: skip
+                             "random order would get 50 %.")  # fmt: skip
     assert len(lines) == 2
 
 

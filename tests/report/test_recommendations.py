@@ -30,11 +30,16 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
     ]  # fmt: skip
     assert shown[1][5:] == ["–", "new_item"]
     page = render("run", "", [section])
-    for words in ("1,200 users", "of 17 items", "12 fallback: too_few_ratings", "&lt;Worst&gt;"):
+    for words in (
+        "1,200 users",
+        "17 items may be in a list",
+        "12 fallback: too_few_ratings",
+        "&lt;Worst&gt;",
+    ):
         assert words in page
 
 
 def test_without_lists_there_is_a_sentence() -> None:
     nobody = RecommendFacts(users=0, learner="one", candidates=1, places={})
     section = recommendations_section([], nobody)
-    assert section.parts == ["No user has an item that is unseen and may be in a list."]
+    assert section.parts == ["No user has an unseen item that may be in a list."]

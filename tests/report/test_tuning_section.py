@@ -62,5 +62,7 @@ def test_edges_and_own_choices_are_sentences() -> None:
     facts = replace(NOTHING, edges=("a: the chosen C",), priors=priors)
     parts = tuning_section([row("a", 1, 3.0, 1.0, chosen=True)], facts, {}).parts
     assert parts[2] == "Warning: a: the chosen C."
-    assert "a: every user starts from the errors above; with 100 training ratings" in parts[3]
-    assert "b: every user takes the marked point" in parts[4]
+    assert (
+        "a: each user's own errors adjust the errors above; with 100 training ratings" in parts[3]
+    )
+    assert "b: all users get the marked point" in parts[4]

@@ -12,7 +12,7 @@ import pytest
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
 from spark_rank.report.explanation import as_text
-from spark_rank.runs.users import Question, answer, opened
+from spark_rank.runs.users import Question, answer, open_run
 from spark_rank.store.run import Run
 from tests.predicted import predicted
 
@@ -99,7 +99,7 @@ def test_of_other_learners_the_measured_models_are_explained(
 
 def test_an_items_score_is_taken_apart(finished: Run, user: str, make_config: MakeConfig) -> None:
     for learner in ("linear", "rbf"):
-        model = opened(make_config(), finished, learner).model_of(user)
+        model = open_run(make_config(), finished, learner).model_of(user)
         lists = model.explain()
         for row in (lists["top"][0], lists["own_ratings"][-1]):
             item = model.explain(row["item_id"], count=1000)["item"]

@@ -54,7 +54,7 @@ def finish(spark: SparkSession, config: Config, seconds: dict[str, float]) -> Ru
 def test_it_counts_what_will_be_generated(ask: Ask) -> None:
     plan = found(ask)
     assert plan["sizes"]["users"] == 3000
-    assert plan["sizes"]["source"] == "expected of synthesize"
+    assert plan["sizes"]["source"] == "expected from synthesize"
     assert {stage["reckoned_from"] for stage in plan["stages"]} == {"usual costs"}
     names = [stage["need"]["stage"] for stage in plan["stages"]]
     assert names == [s.name for s in pipeline(Config())]

@@ -23,7 +23,7 @@ COUNTED = prepared_counts(10**6, 10**4, 10**8, 10**4)
 
 @pytest.fixture
 def run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(capacity, "_told", set())
+    monkeypatch.setattr(capacity, "_warned", set())
     return Run(spark, str(tmp_path), "r")
 
 
@@ -44,7 +44,7 @@ def test_a_machine_that_is_too_small_is_told_of_once(
     run_stage(nothing("train"), Config(), run.spark, run)
     said = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert said == []  # prepare has said it of the same setting
-    monkeypatch.setattr(capacity, "_told", set())
+    monkeypatch.setattr(capacity, "_warned", set())
     run_stage(nothing("evaluate"), Config(), run.spark, run)
     said = [line for line in capsys.readouterr().err.splitlines() if "beside the JVM" in line]
     assert len(said) == 1

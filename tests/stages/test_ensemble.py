@@ -175,16 +175,16 @@ def test_the_report_shows_curve_and_diversity(with_ensembles: Run) -> None:
 
 
 def test_who_has_no_members_is_told(with_ensembles: Run, make_config: MakeConfig) -> None:
-    from spark_rank.stages.rank import asked_learners
+    from spark_rank.stages.rank import ranking_learners
 
     other = "ensemble.learners=[{name: bag}, {name: other, combine: voted}]"
     asks = make_config(other, "rank={preference: members, learners: [other]}")
     with pytest.raises(ConfigError, match=r"no members of 'other', only of oap_bpm, bag, vote"):
-        asked_learners(asks, with_ensembles)
+        ranking_learners(asks, with_ensembles)
     trained = make_config(LEARNERS, "train.learners=[{learner: prank}]", "rank.learners=[vote]")
-    assert asked_learners(trained, with_ensembles) == ["vote"]
-    assert asked_learners(make_config("rank.preference=members"), with_ensembles) == ["oap_bpm"]
-    assert asked_learners(make_config("rank.preference=votes"), with_ensembles) == ["prank"]
+    assert ranking_learners(trained, with_ensembles) == ["vote"]
+    assert ranking_learners(make_config("rank.preference=members"), with_ensembles) == ["oap_bpm"]
+    assert ranking_learners(make_config("rank.preference=votes"), with_ensembles) == ["prank"]
 
 
 def write_sequence(folder: Path, n: int, seed: int = 0, **columns: Any) -> tuple[Any, Any]:
@@ -307,7 +307,7 @@ def test_trials_of_a_file_are_sequences_of_their_own(
     metrics = rows(run, "ensemble_metrics")
     assert {row["metric"] for row in metrics if row["mean"] is not None} == {"online_loss"}
     again = make_config(f"ensemble={{sequence: {tmp_path / 's'}, trials: 2}}")
-    with pytest.raises(ConfigError, match="already: set it to 1"):
+    with pytest.raises(ConfigError, match=r"already has \d trials: set ensemble.trials to 1"):
         on_sequence(spark, again)
 
 

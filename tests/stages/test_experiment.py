@@ -120,7 +120,7 @@ def test_a_pilot_runs_first_and_its_choice_is_used(
     assert facts["chosen"] == chosen
     expected = [r.value for results in run_all(replace(study, chosen=chosen)) for r in results]
     assert [row[8] for row in rows(many, "experiment_results")] == expected
-    assert "Chosen on other users" in page(many)
+    assert "Settings chosen on other users" in page(many)
 
 
 def test_reproduce_says_what_is_missing_and_runs_it_when_it_is_there(
@@ -211,7 +211,7 @@ def test_rows_that_say_a_book_was_read_are_dropped_and_counted(
 def test_configurations_that_cannot_be_run_together_are_refused(make: Make) -> None:
     one, two = make("prank_synthetic", "one"), make("prank_ellipses", "two")
     check_configs([one, two])
-    with pytest.raises(ConfigError, match="run_id 'one' is that of several"):
+    with pytest.raises(ConfigError, match="several configurations have run_id 'one'"):
         check_configs([one, make("prank_ellipses", "one")])
     with pytest.raises(ConfigError, match="differ in more than run_id"):
         check_configs([one, replace(two, seed=5)])

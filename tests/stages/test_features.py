@@ -287,7 +287,7 @@ def test_fewer_reviewers_than_asked_for_are_all(
     run = in_draft(two_runs[1])
     config = make_config("features={kind: reference, reference_size: 1000}")
     result = features(config, spark, run)
-    assert "all of 60 users, for features.reference_size is 1,000" in result.message
+    assert "all of 60 users, because features.reference_size is 1,000" in result.message
     found = opened(run, result.facts)
     users = {row["user_id"]: row["user"] for row in run.read(USERS).collect()}
     for user_id, user in users.items():

@@ -171,7 +171,10 @@ def test_models_of_an_older_version_are_learned_anew(store: Store, first: Run, s
     sets = ("previous=older", "input.dictionaries_from=first", "features.kept_from=first")
     run = store.run(store.config("newer", *sets, day="SECOND"), ("train",), second)
     facts = (run.record("train") or {})["facts"]["previous"]
-    assert facts["all_learned_because"] == "its models have other columns than this version's"
+    assert (
+        facts["all_learned_because"]
+        == "the previous models have other columns than those of this version"
+    )
     assert rows(run, "models") == rows(second, "models")
 
 
@@ -185,7 +188,7 @@ def test_all_are_learned_where_a_model_depends_on_something_else(store: Store, s
         store.config("anew", "previous=first", day="SECOND"), ("features", "tune", "train"), second
     )
     facts = (anew.record("train") or {})["facts"]["previous"]
-    assert facts["all_learned_because"].startswith("features were made anew (features.kept_from")
+    assert facts["all_learned_because"].startswith("the features are new (features.kept_from")
     assert (anew.record("train") or {})["tables"]["models"] == 160
 
 

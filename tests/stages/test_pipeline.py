@@ -448,7 +448,7 @@ def test_a_hidden_file_is_named(
 ) -> None:
     path = tmp_path / "_ratings.csv"
     path.write_text("user,item,rating\nu,i,3\n")
-    with pytest.raises(ConfigError, match=r"_ratings.csv: Spark passes over"):
+    with pytest.raises(ConfigError, match=r"_ratings.csv: Spark ignores"):
         run_pipeline(make_config(f"input.path={path}", "input.format=csv"))
 
 

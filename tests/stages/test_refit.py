@@ -218,7 +218,7 @@ def test_lists_without_such_models_say_so_and_follow_when_these_are_made(
 ) -> None:
     config = store.config("late")
     run = store.run(config, ("recommend",), measured)
-    assert "[recommend: warning] models from all ratings are not there" in capsys.readouterr().err
+    assert "[recommend: warning] models from all ratings do not exist" in capsys.readouterr().err
     assert rows(run, "recommendations") != rows(refitted, "recommendations")
     run_stages([STAGES["refit"], STAGES["recommend"]], config, store.spark, run)
     assert "warning" not in capsys.readouterr().err
@@ -286,7 +286,7 @@ def test_a_previous_run_without_such_models_is_told(
     sets = ("previous=measured", "features.kept_from=measured")
     run = store.run(store.config("first-time", *sets), (*MEASURED[:-1], "refit"))
     facts = record(run)["facts"]["previous"]
-    assert facts["all_learned_because"] == "it has no models from all ratings"
+    assert facts["all_learned_because"] == "the previous run has no models from all ratings"
     assert record(run, "train")["facts"]["previous"]["all_learned_because"] is None
 
 

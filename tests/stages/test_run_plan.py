@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from spark_rank.errors import ConfigError
 from spark_rank.stages.run_plan import (
     Action,
-    Asked,
-    Planned,
-    Shelf,
-    check_bystanders,
+    PlannedStage,
+    RecordedRun,
+    StageRequest,
+    check_later_stages,
     plan_stages,
 )
 
@@ -24,16 +24,16 @@ KEEP, MAKE, RENEW = Action.KEEP, Action.MAKE, Action.RENEW
 Records = dict[str, dict[str, Any]]
 
 
-def asked(name: str, *needs: str, **more: Any) -> Asked:
+def request(name: str, *needs: str, **more: Any) -> StageRequest:
     given: dict[str, Any] = {"seed": 0, "settings": {"key": 1}, "inputs": None, **more}
-    return Asked(name, needs=needs, **given)
+    return StageRequest(name, needs=needs, **given)
 
 
-def shelf(records: Mapping[str, Mapping[str, Any]]) -> Shelf:
-    return Shelf("r1", "/store/runs/run_id=r1", records.get)
+def recorded(records: Mapping[str, Mapping[str, Any]]) -> RecordedRun:
+    return RecordedRun("r1", "/store/runs/run_id=r1", records.get)
 
 
-def finished(*stages: Asked) -> Records:
+def finished(*stages: StageRequest) -> Records:
     """Return the records that a run has which made these stages, one after another."""
     records: Records = {}
     for one in stages:
@@ -45,11 +45,11 @@ def finished(*stages: Asked) -> Records:
     return records
 
 
-def actions(stages: list[Asked], records: Records) -> list[Action]:
-    return [one.action for one in plan_stages(stages, shelf(records))]
+def actions(stages: list[StageRequest], records: Records) -> list[Action]:
+    return [one.action for one in plan_stages(stages, recorded(records))]
 
 
-FIRST, SECOND, THIRD = asked("first"), asked("second", "first"), asked("third", "second")
+FIRST, SECOND, THIRD = request("first"), request("second", "first"), request("third", "second")
 CHAIN = [FIRST, SECOND, THIRD]
 
 
@@ -85,9 +85,9 @@ def test_a_change_is_refused_where_any_stage_that_it_reaches_is_done(
 
 def test_a_later_stage_is_refused_before_an_earlier_one_that_is_new() -> None:
     """The grid that is chosen by a stage of its own, in a run that has trained without."""
-    trained = finished(FIRST, asked("train", "first", settings={"learners": ["plain"]}))
-    tune = asked("tune", "first")
-    train = asked("train", "first", "tune", settings={"learners": ["tuned"]})
+    trained = finished(FIRST, request("train", "first", settings={"learners": ["plain"]}))
+    tune = request("tune", "first")
+    train = request("train", "first", "tune", settings={"learners": ["tuned"]})
     with pytest.raises(ConfigError, match=r"finished 'train' with .*learners was \[\"plain\"\]"):
         actions([FIRST, tune, train], trained)
 
@@ -100,7 +100,10 @@ def test_what_a_stage_needs_is_recorded_or_comes_before_it() -> None:
 
 
 def test_views_and_followers_are_renewed_where_only_what_they_show_has_changed() -> None:
-    view, follower = asked("page", "first", view=True), asked("means", "first", follows_inputs=True)
+    view, follower = (
+        request("page", "first", view=True),
+        request("means", "first", follows_inputs=True),
+    )
     records = finished(FIRST, view, follower)
     for one in (view, follower):
         assert actions([FIRST, replace(one, inputs="new")], records) == [KEEP, RENEW]
@@ -116,8 +119,8 @@ def test_what_was_skipped_for_lack_of_data_is_made_anew() -> None:
 
 
 def test_what_a_renewed_stage_will_be_contradicts_nothing_yet() -> None:
-    follower = asked("means", "first", follows_inputs=True)
-    later = asked("later", "means")
+    follower = request("means", "first", follows_inputs=True)
+    later = request("later", "means")
     records = finished(FIRST, follower, later)
     renewed = replace(follower, inputs="new")
     assert actions([FIRST, renewed, later], records) == [KEEP, RENEW, KEEP]
@@ -126,14 +129,14 @@ def test_what_a_renewed_stage_will_be_contradicts_nothing_yet() -> None:
 
 
 def test_nothing_new_comes_below_a_finished_stage_that_would_have_needed_it() -> None:
-    train = asked("train", "first", settings={"learners": ["plain"]})
-    tuned = asked("train", "first", "tune", settings={"learners": ["tuned"]})
-    planned = [Planned(asked("tune", "first"), MAKE)]
+    train = request("train", "first", settings={"learners": ["plain"]})
+    tuned = request("train", "first", "tune", settings={"learners": ["tuned"]})
+    planned = [PlannedStage(request("tune", "first"), MAKE)]
     with pytest.raises(ConfigError, match="finished 'train' with other settings"):
-        check_bystanders(planned, [tuned], shelf(finished(FIRST, train)))
-    check_bystanders(planned, [tuned], shelf(finished(FIRST)))
-    check_bystanders(planned, [train], shelf(finished(FIRST, train)))
+        check_later_stages(planned, [tuned], recorded(finished(FIRST, train)))
+    check_later_stages(planned, [tuned], recorded(finished(FIRST)))
+    check_later_stages(planned, [train], recorded(finished(FIRST, train)))
     # one that was made with it, and whose record somebody has deleted
-    with_tune = finished(FIRST, asked("tune", "first"), tuned)
+    with_tune = finished(FIRST, request("tune", "first"), tuned)
     del with_tune["tune"]
-    check_bystanders(planned, [tuned], shelf(with_tune))
+    check_later_stages(planned, [tuned], recorded(with_tune))

@@ -1,7 +1,6 @@
-"""What each stage asks of its own section: a module a stage, and none of them needs Spark.
+"""The checks of each stage's section: one module per stage, none of which needs Spark.
 
-A configuration that is read from a file is checked at once; one that was made by hand when its
-stages are asked for.
+A configuration from a file is checked when it is read, one made in Python when its stages start.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = [
 
 
 def check_sections(config: Config) -> None:
-    """Raise `ConfigError` for the first section that its stage would refuse."""
+    """Raise `ConfigError` for the first section with an error."""
     for check in (
         check_input, check_prepare, check_features, check_train, check_ensemble, check_evaluate,
         check_rank, check_recommend,

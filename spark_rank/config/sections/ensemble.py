@@ -1,4 +1,4 @@
-"""What `ensemble` asks of its section."""
+"""Checks of the section `ensemble`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_rank.learners import BASELINES, RIVALS
 
 
 def check_ensemble(config: Config) -> None:
-    """Raise `ConfigError` for what the type of a single key cannot tell."""
+    """Raise `ConfigError` for keys of `ensemble` that do not fit together."""
     settings = config.ensemble
     if not settings.learners:
         raise ConfigError("ensemble.learners: name at least one ensemble")
@@ -21,7 +21,7 @@ def check_ensemble(config: Config) -> None:
         taken.append(entry.label)
         if entry.kernel != "linear" and not on_sequence(settings):
             raise ConfigError(
-                f"{key}.kernel: {entry.kernel!r} is for a sequence; every user's members are "
+                f"{key}.kernel: {entry.kernel!r} is for a sequence; the members of users are "
                 "linear: leave it out, or set ensemble.sequence or ensemble.user"
             )
         if entry.kernel != "linear" and settings.user is not None and entry.item_offset:

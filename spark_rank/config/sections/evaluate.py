@@ -1,4 +1,4 @@
-"""What `evaluate` asks of its section."""
+"""Checks of the section `evaluate`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_GROUPS = 50
 
 
 def check_evaluate(config: Config) -> None:
-    """Raise `ConfigError` for what no single key of `evaluate` can tell."""
+    """Raise `ConfigError` for keys of `evaluate` that do not fit together."""
     starts = config.evaluate.activity
     if any(start < 1 for start in starts) or sorted(set(starts)) != starts:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What `features` asks of its section."""
+"""Checks of the section `features`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spark_rank.errors import ConfigError
 
 
 def check_features(config: Config) -> None:
-    """Raise `ConfigError` for what no single key of `features` can tell."""
+    """Raise `ConfigError` for keys of `features` that do not fit together."""
     settings = config.features
     least, most = settings.reference_min, settings.reference_max
     if least is not None and most is not None and least > most:

@@ -1,4 +1,4 @@
-"""What `ingest` asks of the section `input`."""
+"""Checks of the section `input`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
 
 
 def check_input(config: Config) -> None:
-    """Raise `ConfigError` for what no single key of `input` can tell."""
+    """Raise `ConfigError` for keys of `input` that do not fit together."""
     settings = config.input
     for name in settings.columns:
         if name not in _INPUT_COLUMNS:
@@ -36,6 +36,6 @@ def check_input(config: Config) -> None:
     for key in ("levels", "cuts"):
         values = getattr(settings, key)
         if any(low >= high for low, high in pairwise(values)):
-            raise ConfigError(f"input.{key}: must rise from entry to entry: sort them")
+            raise ConfigError(f"input.{key}: must be in rising order: sort them")
     if settings.path is not None and not settings.path.strip():
         raise ConfigError("input.path: must not be empty: give a path, or null")

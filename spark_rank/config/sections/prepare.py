@@ -1,4 +1,4 @@
-"""What `prepare` asks of its section."""
+"""Checks of the section `prepare`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spark_rank.errors import ConfigError
 
 
 def check_prepare(config: Config) -> None:
-    """Raise `ConfigError` for what no single key of `prepare` can tell."""
+    """Raise `ConfigError` for keys of `prepare` that do not fit together."""
     settings = config.prepare
     if settings.fold > settings.folds:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What `rank` asks of its section."""
+"""Checks of the section `rank`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_rank.visible import visible
 
 
 def check_rank(config: Config) -> None:
-    """Raise `ConfigError` for learners that nobody learns, and keys that exclude each other."""
+    """Raise `ConfigError` for learners without models, and keys that exclude each other."""
     settings = config.rank
     of_members = settings.preference == "members"
     labels = [*user_ensembles(config.ensemble)] if of_members else scoring_labels(config)

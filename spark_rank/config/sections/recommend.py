@@ -1,4 +1,4 @@
-"""What `recommend` asks of its section."""
+"""Checks of the section `recommend`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_rank.visible import visible
 
 
 def check_recommend(config: Config) -> None:
-    """Raise `ConfigError` for a learner that nobody learns."""
+    """Raise `ConfigError` for a learner without models."""
     settings = config.recommend
     labels = scoring_labels(config)
     if config.train.baselines:
@@ -18,7 +18,7 @@ def check_recommend(config: Config) -> None:
     elif settings.learner == ITEM_OFFSET:
         raise ConfigError(
             f"recommend.learner: {ITEM_OFFSET!r} is a baseline, and train.baselines is "
-            "false: set it, or name a learner"
+            "false: set it to true, or name a learner"
         )
     if settings.learner is not None and settings.learner not in labels:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What `train` and `tune` ask of their sections: learners that exist, with parameters they take."""
+"""Checks of the sections `train` and `tune`: learners, their parameters and their grids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_GRID = 1000
 
 
 def check_train(config: Config) -> None:
-    """Raise `ConfigError` for learners that cannot be, and bounds that leave nobody."""
+    """Raise `ConfigError` for impossible learners, and for bounds that no user meets."""
     _check_learners(config.train.learners)
     _check_choices(config)
     _check_targets(config.train)
@@ -32,7 +32,7 @@ def _check_learners(learners: list[LearnerConfig]) -> None:
         key = f"train.learners[{position}]"
         if not 1 <= len(entry.label.strip()) <= len(entry.label) <= _LONGEST_LABEL:
             raise ConfigError(
-                f"{key}.name: must be 1 to {_LONGEST_LABEL} characters, not only spaces"
+                f"{key}.name: must have 1 to {_LONGEST_LABEL} characters, and not only spaces"
             )
         if entry.label in labels:
             raise ConfigError(f"{key}.name: {entry.label!r} is taken: give it another name")
@@ -53,7 +53,7 @@ def _check_choices(config: Config) -> None:
         if entry.grid and not (learner_class(entry.learner).of_ranks and entry.item_offset):
             raise ConfigError(
                 f"train.learners[{position}].grid: without features there is nothing to "
-                "choose: leave it out, or choose another features.kind than 'offset'"
+                "choose: leave the grid out, or choose another features.kind than 'offset'"
             )
 
 
@@ -61,17 +61,17 @@ def _check_learner(entry: LearnerConfig, key: str) -> None:
     try:
         learner = learner_class(entry.learner)
     except UnknownLearnerError as error:
-        own = entry.learner in REGISTRY or ":" in entry.learner
-        hint = "" if own else f" ({suggestion(entry.learner, learner_names())})"
+        is_registered = entry.learner in REGISTRY or ":" in entry.learner
+        hint = "" if is_registered else f" ({suggestion(entry.learner, learner_names())})"
         raise ConfigError(f"{key}.learner: {visible(str(error), 300)}{hint}") from None
     _check_names(entry, key)
     points = math.prod(len(values) for values in entry.grid.values())
     if points > _MAX_GRID:
-        raise ConfigError(f"{key}.grid: has {points:,} points, {_MAX_GRID:,} are the most")
+        raise ConfigError(f"{key}.grid: has {points:,} points: at most {_MAX_GRID:,} are allowed")
     if entry.selection == "leave_pair_out" and not learner.exact_leave_pair_out:
         raise ConfigError(
-            f"{key}.selection: 'leave_pair_out' is for mprank, which has it in closed form: choose "
-            "'k_fold' or 'sample'"
+            f"{key}.selection: 'leave_pair_out' is for mprank alone, where it has a closed form: "
+            "choose 'k_fold' or 'sample'"
         )
     where = f"{key}.grid" if entry.grid else f"{key}.params"
     for point in itertools.product(*entry.grid.values()):
@@ -93,13 +93,15 @@ def _check_names(entry: LearnerConfig, key: str) -> None:
         if not values:
             raise ConfigError(f"{key}.grid.{name}: name at least one value")
         if name in entry.params:
-            raise ConfigError(f"{key}.grid.{name}: is among the params too: leave one out")
+            raise ConfigError(f"{key}.grid.{name}: is in params too: leave one of them out")
 
 
 def _check_point(entry: LearnerConfig, params: dict[str, Any], where: str) -> None:
     learner = learner_class(entry.learner)
     if params.get("kernel") == "precomputed":
-        raise ConfigError(f"{where}.kernel: 'precomputed' is for use on arrays: name a kernel")
+        raise ConfigError(
+            f"{where}.kernel: 'precomputed' is only for arrays in Python: name another kernel"
+        )
     try:
         learner(**params, **({"n_ranks": 2} if learner.of_ranks else {})).check_parameters()
     except LearnerError as error:
@@ -107,6 +109,6 @@ def _check_point(entry: LearnerConfig, params: dict[str, Any], where: str) -> No
     linear = params.get("kernel", "linear") == "linear" and params.get("readout") != "voted"
     if learner.of_ranks and entry.item_offset and not linear:
         raise ConfigError(
-            f"{where}: with a kernel, and when it votes, {entry.learner!r} cannot take the item "
-            "offset as a feature: set item_offset: false"
+            f"{where}: {entry.learner!r} cannot take the item offset as a feature with a kernel or "
+            "with readout 'voted': set item_offset: false"
         )
