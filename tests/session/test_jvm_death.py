@@ -15,7 +15,7 @@ import pytest
 
 from spark_rank.errors import SparkDiedError
 from spark_rank.session import jvm_death
-from spark_rank.session.jvm_death import _is_end, _quiet_loggers, _told, death, has_ended
+from spark_rank.session.jvm_death import _is_end, _quiet_loggers, _stage_error, death, has_ended
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_what_names_the_stage_is_found_below_what_came_on_top() -> None:
 
     with pytest.raises(ConnectionRefusedError) as caught:
         fail()
-    assert str(_told(caught.value)) == "in stage 'train'"
-    assert _told(ValueError("another")) is None
+    assert str(_stage_error(caught.value)) == "in stage 'train'"
+    assert _stage_error(ValueError("another")) is None
 
 
 def test_nobody_logs_of_a_jvm_that_is_gone(jvm: Any, caplog: pytest.LogCaptureFixture) -> None:
