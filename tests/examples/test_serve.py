@@ -105,7 +105,7 @@ def test_items_are_excluded(port: int, folder: str) -> None:
         ("POST", "/fold-in", b"{", 400, "no JSON"),
         ("POST", "/fold-in", b"[" * 100_000, 400, "no JSON"),
         ("POST", "/fold-in", [], 400, "say"),
-        ("POST", "/fold-in", {"ratings": {}}, 400, "one rating at least"),
+        ("POST", "/fold-in", {"ratings": {}}, 400, "at least one rating"),
         ("POST", "/fold-in", {"ratings": {"nothing": 3}}, 400, "no item 'nothing'"),
         ("POST", "/fold-in", {"ratings": {"1": "five"}}, 400, "'1' is no number"),
         ("POST", "/fold-in", {"ratings": {"1": 50}}, 400, "not between"),

@@ -33,7 +33,7 @@ def frame(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
         (
             [("u", "i", 1.0), (None, "i", 1.0), ("u", None, 1.0), ("u", "j", None),
              ("u", "k", float("nan"))],
-            r"4 of 5 rows are not valid ratings \(1 missing_item, 1 missing_user, 1 "
+            r"4 of 5 rows are not valid ratings \(1 missing_item, 1 missing_user, "
             r"1 rating_not_finite, 1 unreadable_rating\)",
         ),
     ],

@@ -131,7 +131,9 @@ def test_if_everybody_crashes_it_is_not_the_users(monkeypatch: pytest.MonkeyPatc
     everybody = {(user, spec.label): leave(1) for user in range(1000) for spec in SPECS}
     some = {pair: poison for pair, poison in everybody.items() if pair[0] < 3}
     assert [said[:7] for _, _, said in learned(40, some)].count("crashed") == 6
-    with pytest.raises(isolation.TooManyCrashesError, match=r"of 1,000 users more than 6 models"):
+    with pytest.raises(
+        isolation.TooManyCrashesError, match=r"more than 6 models .* batch of 1,000 users"
+    ):
         learned(1000, everybody)
 
 
