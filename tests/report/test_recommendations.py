@@ -30,7 +30,12 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
     ]  # fmt: skip
     assert shown[1][5:] == ["–", "new_item"]
     page = render("run", "", [section])
-    for words in ("1,200 users", "17 items may be in a list", "12 fallback: too_few_ratings", "&lt;Worst&gt;"):
+    for words in (
+        "1,200 users",
+        "17 items may be in a list",
+        "12 fallback: too_few_ratings",
+        "&lt;Worst&gt;",
+    ):
         assert words in page
 
 

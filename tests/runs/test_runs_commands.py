@@ -336,8 +336,8 @@ def test_prune_deletes_nothing_through_links(ask: Ask, spark: SparkSession, tmp_
     before = sorted(path for path in (runs / "run_id=promoted").rglob("*"))
     code, out, _ = ask("prune", "--keep", "0", "--yes")
     assert code == 0
-    assert re.search(r"^alias +stays .*is a link to .*run_id=promoted", out, re.MULTILINE)
-    assert re.search(r"^linked +stays .*models is a link to .*outside", out, re.MULTILINE)
+    assert re.search(r"^alias +kept .*is a link to .*run_id=promoted", out, re.MULTILINE)
+    assert re.search(r"^linked +kept .*models is a link to .*outside", out, re.MULTILINE)
     assert sorted(path for path in (runs / "run_id=promoted").rglob("*")) == before
     assert (outside / "precious").read_text() == "mine"
     assert not (runs / "run_id=old").exists()

@@ -162,7 +162,7 @@ def test_ratings_that_a_format_does_not_know_make_a_plain_table(
 
 
 def test_letor_is_named_with_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"say --set input.format=letor$"):
+    with pytest.raises(ConfigError, match=r"add --set input.format=letor$"):
         recognised(spark, write(tmp_path, "2 qid:10 1:0.0 2:0.5 #docid = 1\n"))
 
 

@@ -194,7 +194,7 @@ def test_an_empty_result_is_bad_input(prepared: Prepared) -> None:
 def test_a_split_by_time_needs_every_time(prepared: Prepared, tmp_path: Path) -> None:
     lines = ["a,x,1,100", "a,y,2,50", "a,z,3,", "b,x,1,7"]
     source = ratings_file(tmp_path, lines)
-    with pytest.raises(InputDataError, match="ratings without one, 1 of 4: give") as caught:
+    with pytest.raises(InputDataError, match="every rating, and 1 of 4 have none: give") as caught:
         prepared(*source, "prepare.split=temporal")
     assert caught.value.exit_code == 3
     # what a filter drops needs none; of the others the latest is held out
