@@ -167,5 +167,5 @@ def test_more_than_the_machine_holds_is_refused(
     monkeypatch.setattr(experiment_data, "this_machine", lambda: Machine(2, 96.0))
     assert len(read(NETFLIX, path).ratings.ratings) == 3
     monkeypatch.setattr(experiment_data, "this_machine", lambda: Machine(2, 64.0))
-    with pytest.raises(InputDataError, match=r"holds 3 ratings.* 8 bytes each.* that is 2 ratings. Leave"):
+    with pytest.raises(InputDataError, match=r"3 ratings.* 8 bytes each.* is 2 ratings. Leave"):
         read(NETFLIX, path)
