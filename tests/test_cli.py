@@ -200,8 +200,8 @@ def test_spark_submit_runs_the_same_pipeline(tmp_path: Path) -> None:
     assert (finished["train"]["users"], finished["train"]["rows"]) == (20, {"models": 3 * 20})
     overruled = [line["message"] for line in lines if line["event"] == "overruled"]
     assert len(overruled) == 2
-    assert sum("secret.key=*********(redacted) wins" in said for said in overruled) == 1
-    assert sum("shuffle.partitions=2 wins" in said for said in overruled) == 1
+    assert sum("secret.key=*********(redacted) overrides" in said for said in overruled) == 1
+    assert sum("shuffle.partitions=2 overrides" in said for said in overruled) == 1
     assert SECRET not in done.stderr + done.stdout
     assert "another-one" not in done.stderr + done.stdout
     no_file_holds_the_secret(tmp_path / "store")

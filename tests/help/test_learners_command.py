@@ -75,7 +75,7 @@ def test_learners_of_installed_packages_are_listed(installed: None, shown: Shown
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("mprnk", "did you mean 'mprank'?"), ("json:JSONDecoder", "is no class of learners")],
+    [("mprnk", "did you mean 'mprank'?"), ("json:JSONDecoder", "is not a learner class")],
 )
 def test_what_is_no_learner_is_one_line(
     name: str, words: str, capsys: pytest.CaptureFixture[str]

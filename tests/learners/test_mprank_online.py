@@ -173,7 +173,7 @@ def test_the_first_rows_of_a_stream_decide_its_width() -> None:
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (np.full((2, 5), 1e200) * [[1.0], [-1.0]], "scale the features down"),
+        (np.full((2, 5), 1e200) * [[1.0], [-1.0]], "scale (the features|them) down"),
         (np.ones((2, 1)), "1 features, the learner was fitted on 5"),
         (np.ones((2, 2)), "2 features, the learner was fitted on 5"),
         (np.full((2, 5), np.nan), "NaN"),

@@ -277,7 +277,7 @@ def test_rejected_duplicates_alone_are_told_as_such(
     tmp_path: Path, ingested: Callable[..., Run]
 ) -> None:
     path = write(tmp_path, "user,item,rating\nu,i,3\nu,i,4\n")
-    with pytest.raises(InputDataError, match=r"each of the 2 ratings is given more than once"):
+    with pytest.raises(InputDataError, match=r"each of the 2 ratings occurs more than once"):
         ingested(path, "csv", "duplicates=reject")
 
 

@@ -384,7 +384,7 @@ def test_generated_data_in_a_native_format_is_read_back(
     )
     assert ours == reference
     second = Run(spark, config.store, "other")
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="exists already"):
         run_stages([STAGES["synthesize"]], config, spark, second)
 
 
