@@ -93,7 +93,7 @@ def truncate(path: Path) -> None:
 )
 @pytest.mark.parametrize(
     ("damage", "words"),
-    [(Path.unlink, "it is gone"), (truncate, "does not match its checksum")],
+    [(Path.unlink, "it does not exist"), (truncate, "does not match its checksum")],
 )
 def test_a_damaged_feature_file_is_named(
     undisturbed: Driver,
