@@ -113,6 +113,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
             trained.config.evaluate,
             trained.config.train,
             scale=trained.scale,
+            limits=trained.limits,
             ratings=trained.limits,
             offsets=(float(offset.min()), float(offset.max())),
             squared_radius=trained.features.squared_radius,
