@@ -19,6 +19,9 @@ WrittenFormat = Literal[
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
 FeatureKind = Literal["factors", "als", "panel", "reference", "given", "offset"]
+# the parts of a given split, in the order of their numbers in the table `ratings`
+PartName = Literal["train", "validation", "test"]
+PARTS: tuple[PartName, ...] = ("train", "validation", "test")
 # kinds that learn factors of the items and a prior of every user
 FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
 # the baseline that can make lists, beside train.learners
@@ -43,6 +46,14 @@ class InputConfig:
     path: str | None = setting(
         None, "file, directory or glob; null: the generated data set", example="ratings.csv"
     )
+    test_path: str | None = setting(
+        None,
+        "a given split: file, directory or glob of the part test; input.path is the part train",
+        example="test.csv",
+    )
+    validation_path: str | None = setting(
+        None, "a given split: the same of the part validation", example="validation.csv"
+    )
     format: InputFormat | None = setting(
         None,
         "how the ratings are written; null or auto: recognised from the first lines",
@@ -63,7 +74,8 @@ class InputConfig:
     columns: dict[str, str | None] = setting(
         {},
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
-        "positions from 0 in csv; a null timestamp is left out)",
+        "positions from 0 in csv; a null timestamp is left out), and part: that which says train, "
+        "validation or test",
         example="{user: who, item: film, rating: stars}",
     )
     decimal: Literal[".", ","] | None = setting(
@@ -127,6 +139,12 @@ class InputConfig:
         at_least=0.0,
         at_most=1.0,
     )
+
+    @property
+    def has_parts(self) -> bool:
+        """Tell whether the input says which ratings are held out."""
+        named = self.test_path, self.validation_path, self.columns.get("part")
+        return any(name is not None for name in named)
 
     @property
     def separator(self) -> str | None:
@@ -196,20 +214,37 @@ class FilterConfig:
 class PrepareConfig:
     """User blocks and the split inside them."""
 
-    split: Literal["random", "temporal", "leave_last", "k_fold"] = setting(
+    split: Literal[
+        "random", "temporal", "leave_last", "k_fold", "global", "global_k_fold", "given"
+    ] = setting(
         "random",
-        "which ratings of a user are held out: random ones, the latest share, the latest "
-        "`leave_last`, or fold `fold` of `folds`",
+        "which ratings are held out. Of every user: random ones, the latest share, the latest "
+        "`leave_last`, or fold `fold` of `folds`. Of all ratings together, whosever they are: "
+        "random ones (global), or fold `fold` of `folds` (global_k_fold). given: those that the "
+        "input says (input.test_path, input.columns.part)",
     )
     train_share: float = setting(
         0.5,
-        "random and temporal: share of every user's ratings to learn from",
+        "random and temporal: share of every user's ratings to learn from; global: of all ratings",
         above=0.0,
         at_most=1.0,
     )
     leave_last: int = setting(1, "leave_last: how many of a user's ratings", at_least=1)
-    folds: int = setting(5, "k_fold: number of folds", at_least=2, at_most=1000)
-    fold: int = setting(1, "k_fold: the fold that is held out, from 1", at_least=1)
+    folds: int = setting(5, "k_fold and global_k_fold: number of folds", at_least=2, at_most=1000)
+    fold: int = setting(
+        1, "k_fold and global_k_fold: the fold that is held out, from 1", at_least=1
+    )
+    train_parts: list[PartName] = setting(
+        ["train"],
+        "given: the parts to learn from; those that are neither here nor held out are left out",
+        example="[train, validation]",
+    )
+    held_out_part: PartName = setting("test", "given: the part that is held out")
+    test: Literal["chosen", "random"] = setting(
+        "chosen",
+        "what the held-out ratings are, a label of the metrics: of items that users chose to rate, "
+        "or of random items that they were asked to rate",
+    )
     filters: list[FilterConfig] = setting(
         [],
         "users and items to keep, filter by filter, before the split: user_min, user_max, "
