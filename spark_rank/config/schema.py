@@ -555,6 +555,23 @@ class EvaluateConfig:
     confidence: float = setting(
         0.95, "level of the intervals and of the bounds", above=0.0, at_most=0.9999, example="0.9"
     )
+    candidates: Literal["rated", "all", "sampled"] = setting(
+        "rated",
+        "which items compete: rated: the held-out items alone; all: also make every user's list of "
+        "all items that are not in the training part, and measure it (table list_metrics); "
+        "sampled: the same among the relevant items and `sampled_items` others",
+    )
+    sampled_items: int = setting(
+        100,
+        "sampled: other items drawn for every user, by hash",
+        at_least=1,
+        at_most=1_000_000,
+    )
+    list_learners: list[str] = setting(
+        [],
+        "all and sampled: whose lists, by label; empty: recommend.learner's",
+        example="[mprank_linear, item_offset]",
+    )
 
 
 @dataclass(frozen=True)
@@ -635,6 +652,14 @@ class RecommendConfig:
     )
     bottom: int = setting(
         3, "how many of the worst, which not to watch; 0: none", at_least=0, at_most=1000
+    )
+    beta: float = setting(
+        6.0,
+        "how much it counts whether a user would choose an item at all: lists are in the order of "
+        "score + beta · σ · choice, where choice is near 1 for items that such users choose and "
+        "near 0 for others, and σ the deviation of ratings from their predictions; 0: the score "
+        "alone. Of features.kind factors, for learners whose scores are ratings",
+        at_least=0.0,
     )
     min_ratings: int = setting(
         0, "least number of ratings that the models know of an item in a list", at_least=0

@@ -114,7 +114,9 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
         specs = (*learn.specs, ensemble_spec(ensembles[label], seed))
         learn = replace(learn, specs=specs)
     low, high = rating_limits(run)
-    score = RecommendJob(files, label, lists.top, lists.bottom, learn.limits.scale, low, high)
+    score = RecommendJob(
+        files, label, lists.top, lists.bottom, learn.limits.scale, low, high, lists.beta
+    )
     tables = (MODELS, *((ENSEMBLE_MODELS,) if label in ensembles else ()))
     panel = PANEL
     if all_ratings:

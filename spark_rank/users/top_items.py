@@ -133,6 +133,28 @@ def add_linear(
 
 
 @njit(cache=True, nogil=True)
+def linear_scores(
+    models: LinearScores,
+    rows: IntArray,
+    positions: IntArray,
+    features: Single,
+    offsets: Double,
+    scores: Double,
+) -> None:
+    """Write the score of user ``rows[n]`` for the item at ``positions[n]``, for every n.
+
+    The same bits as in `add_linear`. `features` are at least as wide as the weights.
+    """
+    x = np.empty(models.weights.shape[1])
+    for entry in range(len(rows)):
+        user, position = rows[entry], positions[entry]
+        for f in range(x.shape[0]):
+            x[f] = features[position, f]
+        score = dot(models.weights[user], x) + models.offset_weights[user] * offsets[position]
+        scores[entry] = score + models.intercepts[user]
+
+
+@njit(cache=True, nogil=True)
 def add_scored(best: BestItems, user: int, sign: float, scores: Double, start: int) -> None:
     """Add the items of a block, from position `start` on, to one user's list by their scores.
 
