@@ -661,6 +661,25 @@ class RecommendConfig:
         "alone. Of features.kind factors, for learners whose scores are ratings",
         at_least=0.0,
     )
+    diversity: float = setting(
+        0.0,
+        "how much the items of a list shall differ: each is taken by (1 - diversity) · its value, "
+        "from 0 to 1 among five times as many items as the list has, minus diversity times its "
+        "greatest cosine with an item above it",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    cut: Literal["none", "gap", "largest_gap"] = setting(
+        "none",
+        "where a list ends before it has `top` items: at the first gap of at least `cut_gap` "
+        "between two values, or at the largest gap, if it is more than `cut_share` of the list's "
+        "range",
+    )
+    cut_gap: float = setting(0.5, "gap: least gap", at_least=0.0)
+    cut_share: float = setting(
+        0.3, "largest_gap: least share of the list's range", at_least=0.0, at_most=1.0
+    )
+    cut_least: int = setting(3, "least number of items of a list that is cut", at_least=1)
     min_ratings: int = setting(
         0, "least number of ratings that the models know of an item in a list", at_least=0
     )

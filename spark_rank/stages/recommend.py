@@ -27,6 +27,7 @@ from spark_rank.reader.recorded import (
     asked_learner,
     asked_models,
     is_refitted,
+    order_of_lists,
     rating_limits,
     recorded_training,
 )
@@ -148,7 +149,7 @@ def recommend_job(
     low, high = rating_limits(run)
     return RecommendJob(
         distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
-        low, high, settings.beta,
+        low, high, settings.beta, order=order_of_lists(settings),
     )  # fmt: skip
 
 
@@ -202,7 +203,8 @@ def needs_of_lists(config: Config) -> tuple[str, ...]:
 
 def how_lists_are_made(settings: RecommendConfig) -> dict[str, Any]:
     """Return the settings that decide the order of lists, not which items may be in them."""
-    return {name: getattr(settings, name) for name in ("learner", "beta")}
+    names = ("learner", "beta", "diversity", "cut", "cut_gap", "cut_share", "cut_least")
+    return {name: getattr(settings, name) for name in names}
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:

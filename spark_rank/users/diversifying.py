@@ -56,3 +56,16 @@ def _scaled(values: NDArray[np.float64], filled: NDArray[np.bool_]) -> NDArray[n
         worst = np.where(filled, values, np.inf).min(axis=1, keepdims=True)
         scaled = (known - worst) / (best - worst)
     return np.where(np.isnan(scaled), 1.0, scaled)
+
+
+def directions(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the direction of every item from the mean item; 0 for items without features."""
+    has_features = matrix.any(axis=1) if matrix.shape[1] else np.zeros(len(matrix), bool)
+    rows = matrix.astype(np.float64)
+    if has_features.any():
+        rows = rows - rows[has_features].mean(axis=0)
+    lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
+    usable = has_features & (lengths > 0.0)
+    return np.where(usable[:, None], rows / np.where(usable, lengths, 1.0)[:, None], 0.0).astype(
+        np.float32
+    )

@@ -96,31 +96,18 @@ class Shelf:
     best: IntArray
 
     @classmethod
-    def of(cls, catalogue: Catalogue, features: ItemFeatures, users: int) -> Shelf:
+    def of(cls, catalogue: Catalogue, users: int) -> Shelf:
         """Gather the facts; an item that nobody rated counts as rated by one user in its bits."""
         n_ratings = catalogue.n_ratings.astype(np.float64)
         return cls(
             catalogue,
-            _directions(features.matrix[catalogue.items]),
+            catalogue.units,
             n_ratings / max(users, 1),
             -np.log2(np.maximum(n_ratings, 1.0) / max(users, 1)),
             # stable: equal items in the order of their ids
             np.argsort(-n_ratings, kind="stable"),
             np.argsort(-catalogue.offsets, kind="stable"),
         )
-
-
-def _directions(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the direction of every item from the mean item; 0 for items without features."""
-    has_features = matrix.any(axis=1) if matrix.shape[1] else np.zeros(len(matrix), bool)
-    rows = matrix.astype(np.float64)
-    if has_features.any():
-        rows = rows - rows[has_features].mean(axis=0)
-    lengths = np.sqrt(np.einsum("if,if->i", rows, rows))
-    usable = has_features & (lengths > 0.0)
-    return np.where(usable[:, None], rows / np.where(usable, lengths, 1.0)[:, None], 0.0).astype(
-        np.float32
-    )
 
 
 def measure_bucket(
@@ -136,7 +123,7 @@ def measure_bucket(
     features = open_features(job.lists.files)
     known = pa.ipc.open_file(facts.value).get_batch(0)
     catalogue = Catalogue.of(features, known, choices=job.lists.beta > 0.0)
-    shelf = Shelf.of(catalogue, features, job.measures.users)
+    shelf = Shelf.of(catalogue, job.measures.users)
     sums = ListSums(len(shelf.catalogue.items))
     user_models = scoring_models(models, asked)
     for batch in in_order(blocks, users):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,9 @@ from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distribut
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import RECOMMENDATIONS
 from spark_rank.users.batches import ragged
+from spark_rank.users.diversifying import directions, diversified
 from spark_rank.users.joining import Asked, users_with_models
+from spark_rank.users.list_cut import list_length
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.stored_models import (
     StoredModel,
@@ -36,6 +39,7 @@ from spark_rank.users.top_items import (
     LinearScores,
     add_linear,
     add_scored,
+    best_at,
     forget,
     linear_scores,
     no_items,
@@ -59,6 +63,22 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class ListOrder:
+    """What becomes of a list of best items, before it is shown.
+
+    With a `diversity` above 0, its items are taken from the `pool` best, so that they differ
+    (`diversified`). `cut`, `gap`, `share` and `least` say where it ends (`list_length`).
+    """
+
+    diversity: float = 0.0
+    pool: int = 0
+    cut: str = "none"
+    gap: float = 0.0
+    share: float = 0.0
+    least: int = 1
+
+
+@dataclass(frozen=True)
 class RecommendJob:
     """The settings of a worker: feature files, learner, lengths of the lists, rating scale.
 
@@ -76,6 +96,12 @@ class RecommendJob:
     high: float
     beta: float = 0.0
     rated: bool = False
+    order: ListOrder = ListOrder()
+
+    @property
+    def length(self) -> int:
+        """Return how many best items are looked for."""
+        return max(self.top, self.order.pool) if self.order.diversity else self.top
 
 
 class Shared(Protocol):
@@ -100,6 +126,7 @@ class Catalogue:
     matrix: NDArray[np.float32]
     offsets: NDArray[np.float64]
     longest: float
+    width: int
     ids: pa.StringArray
     titles: pa.StringArray
     n_ratings: NDArray[np.int32]
@@ -126,9 +153,15 @@ class Catalogue:
         taken = pa.array(items)
         return cls(
             items, position_of, matrix, offsets, float(np.sqrt(squares.max(initial=0.0))),
+            features.matrix.shape[1],
             features.item_ids.take(taken), facts.column("title").take(taken),
             facts.column("n_ratings").to_numpy()[items],
         )  # fmt: skip
+
+    @cached_property
+    def units(self) -> NDArray[np.float32]:
+        """Return the directions of the items' features."""
+        return directions(self.matrix[:, : self.width])
 
     def blocks(self, most: int) -> Iterator[slice]:
         """Yield slices of at most `most` positions, in order."""
@@ -207,6 +240,7 @@ def lists_of(
     lists = _empty_lists(batch, job, left_out or left_out_of(batch, job, catalogue))
     scoring = Scoring.of(batch, job, features)
     _fill(lists, scoring, features, catalogue)
+    lists = _in_order(lists, job, catalogue)
     _separate_lists(lists, scoring, features, catalogue)
     return _as_rows(lists, scoring, job, features, catalogue)
 
@@ -221,7 +255,7 @@ def best_positions(
     """Return the positions of every user's best items, `NONE` where there are no more."""
     lists = _empty_lists(batch, replace(job, bottom=0), left_out)
     _fill(lists, Scoring.of(batch, job, features), features, catalogue)
-    ((_, best),) = lists.best
+    ((_, best),) = _in_order(lists, job, catalogue).best
     return best.positions
 
 
@@ -234,9 +268,28 @@ def left_out_of(batch: pa.RecordBatch, job: RecommendJob, catalogue: Catalogue) 
 
 
 def _empty_lists(batch: pa.RecordBatch, job: RecommendJob, left_out: LeftOut) -> Lists:
-    lengths = ((TOP, job.top), (BOTTOM, job.bottom))
+    lengths = ((TOP, job.length), (BOTTOM, job.bottom))
     best = tuple((sign, no_items(len(batch), size)) for sign, size in lengths if size > 0)
     return Lists(best, left_out)
+
+
+def _in_order(lists: Lists, job: RecommendJob, catalogue: Catalogue) -> Lists:
+    """Return the lists with the best items in the order, and up to the end, that the job asks."""
+    (sign, best), *others = lists.best
+    if sign != TOP:
+        return lists
+    order = job.order
+    if order.diversity:
+        places = diversified(best.scores, best.positions, catalogue.units, order.diversity, job.top)
+        best = best_at(best, places)
+    elif order.cut != "none":
+        lengths = [
+            list_length(row[:count], order.cut, order.gap, order.share, order.least)[0]
+            for row, count in zip(best.scores, best.counts, strict=True)
+        ]
+        within = np.arange(best.scores.shape[1])[None, :] < np.array(lengths)[:, None]
+        best = best_at(best, np.where(within, np.arange(best.scores.shape[1])[None, :], NONE))
+    return Lists(((sign, best), *others), lists.left_out)
 
 
 @dataclass(frozen=True)

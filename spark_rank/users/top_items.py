@@ -68,6 +68,15 @@ def put_items(best: BestItems, users: IntArray, others: BestItems) -> None:
     best.counts[users], best.screened[users] = others.counts, others.screened
 
 
+def best_at(best: BestItems, places: IntArray) -> BestItems:
+    """Return the lists of the items at these places of every row; `NONE`: no item."""
+    is_item = places != NONE
+    scores = np.where(is_item, np.take_along_axis(best.scores, places, axis=1), np.nan)
+    positions = np.where(is_item, np.take_along_axis(best.positions, places, axis=1), NONE)
+    screened = np.take_along_axis(best.screened, places, axis=1)
+    return BestItems(scores, positions, (positions != NONE).sum(axis=1), screened)
+
+
 def product_errors(models: LinearScores, longest: float, largest_offset: float) -> Double:
     """Return how far a float32 product of weights and features can be off, user by user.
 

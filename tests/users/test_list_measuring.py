@@ -205,7 +205,7 @@ def test_an_item_without_features_has_no_direction() -> None:
     matrix[3] = 0.0
     features = ItemFeatures(matrix, FEATURES.offset, FEATURES.prior, FEATURES.item_ids)
     facts = pa.ipc.open_file(Facts(N_RATINGS).value).get_batch(0)
-    shelf = Shelf.of(Catalogue.of(features, facts), features, N_USERS)
+    shelf = Shelf.of(Catalogue.of(features, facts), N_USERS)
     assert not shelf.units[shelf.catalogue.position_of[3]].any()
     lengths = np.linalg.norm(np.delete(shelf.units, shelf.catalogue.position_of[3], axis=0), axis=1)
     assert lengths == pytest.approx(1.0)
