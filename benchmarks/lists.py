@@ -81,7 +81,9 @@ class Part:
     def measured(self, scores: Matrix) -> Measured:
         """Return recall and NDCG of every user, coverage and Gini of the lists."""
         ordered = np.where(self.seen, -np.inf, scores)[:, self.by_id]
-        listed = self.by_id[np.argsort(-ordered, axis=1, kind="stable")[:, :TOP]]
+        best = np.sort(np.argpartition(-ordered, TOP, axis=1)[:, :TOP], axis=1)
+        order = np.argsort(-np.take_along_axis(ordered, best, axis=1), axis=1, kind="stable")
+        listed = self.by_id[np.take_along_axis(best, order, axis=1)]
         hits = np.take_along_axis(self.relevant, listed, axis=1)
         found = hit_metrics(hits, self.relevant.sum(axis=1))
         shown = np.bincount(listed.ravel(), minlength=self.shape[1])
@@ -90,7 +92,7 @@ class Part:
 
     def chosen(self) -> Matrix:
         """Return users × items, 1 for training ratings."""
-        return self.seen.astype(np.float64)
+        return self.seen.astype(np.float32)
 
     def write_training(self, path: Path) -> None:
         """Write the training ratings as a file to be split again."""
@@ -144,13 +146,13 @@ def popularity(part: Part) -> Iterator[Candidate]:
 def ease(part: Part) -> Iterator[Candidate]:
     """Steck, WWW 2019: a linear model of every item on all others, none on itself."""
     chosen = part.chosen()
-    gram = chosen.T @ chosen
+    gram = (chosen.T @ chosen).astype(np.float64)
 
     def scores(ridge: float) -> Matrix:
         inverse = np.linalg.inv(gram + ridge * np.eye(len(gram)))
         weights = -inverse / np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
-        return np.asarray(chosen @ weights)
+        return np.asarray(chosen @ weights.astype(np.float32))
 
     for ridge in RIDGES:
         yield f"ridge {ridge:g}", lambda ridge=ridge: scores(ridge)  # type: ignore[misc]

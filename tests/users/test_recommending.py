@@ -12,10 +12,12 @@ import pytest
 from spark_rank.features.choice import Choice
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.users import recommending
+from spark_rank.users.diversifying import directions, diversified
 from spark_rank.users.joining import MODELS_SCHEMA, WANTED_COLUMNS
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.recommending import (
     RECOMMENDATION_SCHEMA,
+    ListOrder,
     RecommendJob,
     facts_as_bytes,
     recommend_batches,
@@ -175,6 +177,25 @@ def test_batches_change_no_bit_of_a_blend(monkeypatch: pytest.MonkeyPatch) -> No
     plain = recommend(USERS, features=CHOOSING)
     assert plain == recommend(USERS)
     assert all(row["score"] == row["list_score"] for row in plain)
+
+
+def test_a_list_may_be_more_diverse_or_end_at_a_gap() -> None:
+    one = USERS[0]
+    pool = naive(one, set(range(N_ITEMS)), 20, 1.0)
+    order = ListOrder(diversity=0.5, pool=20)
+    rows = recommend([one], replace(JOB, order=order, bottom=0))
+    numbers = [IDS.to_pylist().index(name) for name, _ in pool]
+    taken = diversified(
+        np.array([[score for _, score in pool]]), np.arange(20)[None, :],
+        directions(FEATURES.matrix)[numbers], 0.5, 5,
+    )  # fmt: skip
+    assert [row["item_id"] for row in rows] == [pool[place][0] for place in taken[0]]
+    assert rows[0]["item_id"] == pool[0][0]
+    gaps = -np.diff([score for _, score in pool[:5]])
+    least = float(np.sort(gaps)[-2])
+    cut = recommend([one], replace(JOB, order=ListOrder(cut="gap", gap=least), bottom=0))
+    assert len(cut) == int(np.flatnonzero(gaps >= least)[0]) + 1 < 5
+    assert [row["item_id"] for row in cut] == [name for name, _ in pool[: len(cut)]]
 
 
 def test_rated_items_are_listed_where_they_may_be() -> None:
