@@ -612,6 +612,23 @@ class EvaluateConfig:
         at_most=0.9999,
         example="0.9",
     )
+    candidates: Literal["rated", "all", "sampled"] = setting(
+        "rated",
+        "which items compete: rated: the held-out items alone; all: also make every user's list of "
+        "all items that are not in the training part, and measure it (table list_metrics); "
+        "sampled: the same among the relevant items and `sampled_items` others",
+    )
+    sampled_items: int = setting(
+        100,
+        "sampled: other items drawn for every user, by hash",
+        at_least=1,
+        at_most=1_000_000,
+    )
+    list_learners: list[str] = setting(
+        [],
+        "all and sampled: whose lists, by label; empty: recommend.learner's",
+        example="[mprank_linear, item_offset]",
+    )
 
 
 @dataclass(frozen=True)
@@ -694,6 +711,33 @@ class RecommendConfig:
     bottom: int = setting(
         3, "number of worst unseen items, which not to watch; 0: none", at_least=0, at_most=1000
     )
+    beta: float = setting(
+        6.0,
+        "how much it counts whether a user would choose an item at all: lists are in the order of "
+        "score + beta · σ · choice, where choice is near 1 for items that such users choose and "
+        "near 0 for others, and σ the deviation of ratings from their predictions; 0: the score "
+        "alone. Of features.kind factors, for learners whose scores are ratings",
+        at_least=0.0,
+    )
+    diversity: float = setting(
+        0.0,
+        "how much the items of a list shall differ: each is taken by (1 - diversity) · its value, "
+        "from 0 to 1 among five times as many items as the list has, minus diversity times its "
+        "greatest cosine with an item above it",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    cut: Literal["none", "gap", "largest_gap"] = setting(
+        "none",
+        "where a list ends before it has `top` items: at the first gap of at least `cut_gap` "
+        "between two values, or at the largest gap, if it is more than `cut_share` of the list's "
+        "range",
+    )
+    cut_gap: float = setting(0.5, "gap: least gap", at_least=0.0)
+    cut_share: float = setting(
+        0.3, "largest_gap: least share of the list's range", at_least=0.0, at_most=1.0
+    )
+    cut_least: int = setting(3, "least number of items of a list that is cut", at_least=1)
     min_ratings: int = setting(
         0, "smallest number of training ratings of an item in a list", at_least=0
     )

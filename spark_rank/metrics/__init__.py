@@ -21,6 +21,14 @@ from spark_rank.metrics.intervals import (
     t_interval,
     t_interval_of,
 )
+from spark_rank.metrics.lists import (
+    HIT_METRICS,
+    coverage,
+    genre_divergence,
+    gini,
+    hit_metrics,
+    intra_list_diversity,
+)
 from spark_rank.metrics.margin import margin_loss
 from spark_rank.metrics.order import ranking
 from spark_rank.metrics.pairs import (
@@ -36,6 +44,7 @@ from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
 
 __all__ = [
     "BATCH_METRICS",
+    "HIT_METRICS",
     "TRAINING_METRICS",
     "Description",
     "Interval",
@@ -49,9 +58,14 @@ __all__ = [
     "batch_training_metrics",
     "bootstrap_interval",
     "compare_paired",
+    "coverage",
     "describe",
     "exact_rank_rate",
+    "genre_divergence",
+    "gini",
+    "hit_metrics",
     "holm",
+    "intra_list_diversity",
     "margin_bound",
     "margin_bounds",
     "margin_loss",

@@ -57,8 +57,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         })  # fmt: skip
         name, trained = self.getPredictionCol(), self.trained
         predicted = predict(
-            pairs, trained.scoring_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
-            prediction=name, known=_KNOWN,
+            pairs, trained.scoring_models(), trained.items, trained.pair_job,
+            user=_USER, item=_ITEM, prediction=name, known=_KNOWN,
         )  # fmt: skip
         if strategy == DROP:
             predicted = predicted.where(_KNOWN)

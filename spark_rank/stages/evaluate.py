@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from spark_rank.records.data import IngestFacts
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.list_metrics import list_metrics
 from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
+from spark_rank.stages.recommend import how_lists_are_made
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, tasks_by_bucket
@@ -28,13 +31,13 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import (
     BLOCKS,
-    BOUNDS,
-    COMPARISON,
     ITEM_FEATURES,
+    LIST_METRICS,
     METRICS,
     RATINGS,
     ROC,
     SUMMARY,
+    TABLES,
 )
 from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
@@ -58,8 +61,10 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     rows = {METRICS.table: run.write(METRICS, measured.drop(CURVE))}
     tables = distributions(run.written(METRICS), _statistics(config, groups, measures), tasks)
     tables[ROC.table] = frames.roc(measured, groups)
-    for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
-        rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
+    if config.evaluate.candidates != "rated":
+        tables[LIST_METRICS.table] = list_metrics(config, spark, run, measures)
+    for name, table in tables.items():
+        rows[name] = _write_small(spark, run, TABLES[name], table)
     status = status_counts(run.written(METRICS))
     return StageResult(
         f"metrics of {count_of(rows[METRICS.table], 'model')}",
@@ -75,6 +80,14 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         ),
         rows[METRICS.table] // len(status) if status else None,
     )
+
+
+def _deciding_settings(config: Config) -> dict[str, Any]:
+    """Return the section, and how lists are made where they are measured."""
+    settings = dataclasses.asdict(config.evaluate)
+    if config.evaluate.candidates != "rated":
+        settings["lists"] = how_lists_are_made(config.recommend)
+    return settings
 
 
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
@@ -185,7 +198,7 @@ def _pooled(summary: pa.Table) -> dict[str, dict[str, float]]:
 STAGE = Stage(
     name="evaluate",
     run=evaluate,
-    settings=lambda config: config.evaluate,
+    settings=_deciding_settings,
     needs=lambda config: ("train", "features", "ingest"),
     inputs=lambda config, run: ensemble_input(run),
     follows_inputs=True,

@@ -175,3 +175,25 @@ BOUNDS = Contract(
         Column("informative", "double", "share of users whose bound is below the trivial bound"),
     ),
 )
+
+LIST_METRICS = Contract(
+    "list_metrics",
+    1,
+    "one row per learner, metric and user group: lists made from the training part, measured "
+    "against the held-out ratings among all items; only with `evaluate.candidates` all or sampled",
+    (
+        Column(
+            "learner",
+            "string",
+            "whose lists: a learner's, or the same for everybody: most_popular (by the number of "
+            "training ratings) and item_offset (by the item offset)",
+        ),
+        Column("metric", "string", "a metric of docs/guide/evaluate.md, Lists over all items"),
+        _GROUP,
+        Column("users", "bigint", "users with a defined value; for coverage and gini, with a list"),
+        Column("mean", "double", "mean over those users; coverage and gini: of all their lists"),
+        Column("sd", "double", "standard deviation over those users"),
+        Column("ci_low", "double", "lower end of the t interval of the mean"),
+        Column("ci_high", "double", "upper end of the t interval of the mean"),
+    ),
+)
