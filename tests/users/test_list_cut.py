@@ -14,9 +14,7 @@ SCORES = st.lists(st.integers(-8, 8).map(lambda n: n / 2.0), max_size=12).map(
 )
 
 
-def twin(
-    scores: list[float], cut: str, gap: float, share: float, least: int
-) -> tuple[int, float]:
+def twin(scores: list[float], cut: str, gap: float, share: float, least: int) -> tuple[int, float]:
     gaps = {i: scores[i - 1] - scores[i] for i in range(max(least, 1), len(scores))}
     if cut == "gap":
         places = [i for i in gaps if gaps[i] >= gap]
