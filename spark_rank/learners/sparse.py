@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from spark_rank.learners.base import FloatArray, check_width
 from spark_rank.learners.errors import InvalidDataError
@@ -27,7 +28,7 @@ def check_sparse(X: Any, n_features: int | None = None) -> Any:
     check_width(X.shape[1], n_features)
     if np.dtype(X.dtype).kind not in "biuf":
         raise InvalidDataError(f"X must hold real numbers, not {X.dtype}")
-    rows = X.tocsr().astype(np.float64)
+    rows = csr_array(X, dtype=np.float64)  # an array: a matrix multiplies in other ways
     if not np.isfinite(rows.data).all():
         raise InvalidDataError("X holds NaN or infinity: fill or drop those entries first")
     return rows

@@ -46,9 +46,9 @@ _SHARED = {
 }
 LEARNERS: list[tuple[Learner, dict[str, str]]] = [
     (MPRank(), _SHARED),
-    (MPRank(kernel="rbf"), _SHARED),
+    (MPRank(100.0, kernel="rbf"), _SHARED),
     (SVRank(), _SHARED),
-    (RankSVM(), _SHARED),
+    (RankSVM(tol=1e-12), _SHARED),
     (RankBoost(n_rounds=5), _SHARED),
     (PRank(), _SHARED),
     (PRank(update="romma", readout="averaged"), _SHARED),

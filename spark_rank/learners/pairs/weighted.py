@@ -89,32 +89,29 @@ class WeightedInsensitiveLoss(BundleLoss):
         order = np.argsort(residuals, kind="stable")
         r, s = residuals[order], self.weights[order]
         r = r - r[len(r) // 2]  # near 0 sums keep their digits
-        # from the lowest up, each with those far enough below it; then from the highest down
-        total, up = _excesses(r, s, self.epsilon, self.power)
-        down = _excesses(-r[::-1], s[::-1], self.epsilon, self.power)[1][::-1]
+        # pairs (i, j < below_i) cost something; the same pairs by j are (j, i >= above_j)
+        below = np.searchsorted(r, r - self.epsilon, side="left")
+        above = np.searchsorted(below, np.arange(len(r)), side="right")
+        mass, first = _prefix(s), _prefix(s * r)
+        bar, floor = r - self.epsilon, r + self.epsilon
+        lower = bar * mass[below] - first[below]  # Σ s_j t_ij over those below
+        if self.power == 1:
+            total = float(s @ np.maximum(lower, 0.0))
+            slopes = mass[below] - (mass[-1] - mass[above])
+        else:
+            second = _prefix(s * r * r)[below]
+            squares = bar * bar * mass[below] - 2.0 * bar * first[below] + second
+            total = float(s @ np.maximum(squares, 0.0))
+            upper = first[-1] - first[above] - floor * (mass[-1] - mass[above])
+            slopes = 2.0 * (lower - upper)
         pulls = np.empty(len(r))
-        pulls[order] = s * (up - down)
+        pulls[order] = s * slopes
         pulls *= 2.0 * self.weight
         return 2.0 * self.weight * total, pulls
 
 
-def _excesses(r: FloatArray, s: FloatArray, epsilon: float, power: int) -> tuple[float, FloatArray]:
-    """Return ``Σ s_i s_j t_ij^n`` over t_ij = r_i − r_j − ε > 0, and its derivatives over s_i.
-
-    `r` ascends.
-    """
-    below = np.searchsorted(r, r - epsilon, side="left")
-    at_bound = np.arange(len(r))
-    below = np.minimum(below, at_bound)
-    bar = r - epsilon
-    mass = np.concatenate([[0.0], np.cumsum(s)])[below]
-    first = np.concatenate([[0.0], np.cumsum(s * r)])[below]
-    excess = np.maximum(bar * mass - first, 0.0)
-    if power == 1:
-        return float(s @ excess), mass
-    second = np.concatenate([[0.0], np.cumsum(s * r * r)])[below]
-    squares = np.maximum(bar * bar * mass - 2.0 * bar * first + second, 0.0)
-    return float(s @ squares), 2.0 * excess
+def _prefix(values: FloatArray) -> FloatArray:
+    return np.concatenate([[0.0], np.cumsum(values)])
 
 
 class WeightedHingeLoss(BundleLoss):
