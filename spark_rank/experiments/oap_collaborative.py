@@ -83,7 +83,11 @@ def run_judgments(study: Study, unit: Unit) -> list[Result]:
 
 
 def rating_units(study: Study) -> Sequence[Unit]:
-    """Return a unit per trial."""
+    """Return a unit per trial; none if no film has two viewers with enough ratings."""
+    data = study.data[_VIEWERS]
+    viewers = np.flatnonzero(data.n_ratings > study.settings.over)
+    if len(rank_matrix(data, viewers)) < 2:
+        return []
     return [(0, trial) for trial in range(study.settings.trials)]
 
 

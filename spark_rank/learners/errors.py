@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from functools import lru_cache
 from typing import Any
+
+# classes that are also scikit-learn's, so that each is made once
+_MADE: dict[tuple[Any, Any], Any] = {}
 
 
 class LearnerError(ValueError):
@@ -63,10 +65,11 @@ def _with_peer(own: type[Any]) -> Any:
     return own if peer is None else _both(own, peer)
 
 
-@lru_cache
-def _both(own: type[Any], peer: type[Any]) -> type[Any]:
-    def reduced(self: Any) -> Any:  # made where it is needed, the class cannot be found by name
+def _both(own: Any, peer: Any) -> Any:
+    def reduced(self: Any) -> Any:  # the class cannot be found by its name where this is read back
         return own, self.args
 
-    namespace = {"__doc__": own.__doc__, "__module__": own.__module__, "__reduce__": reduced}
-    return type(own.__name__, (own, peer), namespace)
+    if (own, peer) not in _MADE:
+        namespace = {"__doc__": own.__doc__, "__module__": own.__module__, "__reduce__": reduced}
+        _MADE[own, peer] = type(own.__name__, (own, peer), namespace)
+    return _MADE[own, peer]

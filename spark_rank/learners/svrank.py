@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -144,7 +144,7 @@ class SVRank(PairMachine):
     ) -> HingeSum:
         """Return half of the cost: the bundle method minimises ½‖w‖² + R."""
         m = float(len(targets)) if weights is None else float(weights.sum())
-        options = {"epsilon": self.epsilon, "power": self.power}
+        options: dict[str, Any] = {"epsilon": self.epsilon, "power": self.power}
         if weights is None and qid is None:
             weight = 0.5 * self.C / len(targets) ** 2
             return InsensitiveLoss(targets, **options, weight=weight)

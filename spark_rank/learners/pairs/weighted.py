@@ -177,7 +177,7 @@ class ListedHingeLoss(BundleLoss):
         """Return the value and a subgradient at `scores`, in O(pairs + m)."""
         short = 1.0 - (scores[self.higher] - scores[self.lower])
         violated = np.where(short > 0.0, self.weights, 0.0)
-        pulls = np.bincount(self.lower, violated, self.n_examples)
+        pulls = np.asarray(np.bincount(self.lower, violated, self.n_examples), np.float64)
         pulls -= np.bincount(self.higher, violated, self.n_examples)
         return float(violated @ short), pulls
 

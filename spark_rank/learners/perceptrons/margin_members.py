@@ -112,10 +112,11 @@ class MarginGroup:
         """Return members first..last−1 before their first round."""
         check_range(design, first, last)
         n = last - first
-        counts = np.zeros((3, n), dtype=np.int64)
+        correct, presented, updates = np.zeros((3, n), dtype=np.int64)
         return cls(
             design, first, 0, np.zeros((n, n_features)), np.zeros((n, design.n_ranks - 1)),
-            np.ones((n, 1)), np.zeros(n), *counts, _room(0, design.n_ranks - 1), b"",
+            np.ones((n, 1)), np.zeros(n), correct, presented, updates,
+            _room(0, design.n_ranks - 1), b"",
         )  # fmt: skip
 
     @classmethod

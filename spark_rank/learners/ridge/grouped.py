@@ -74,7 +74,7 @@ class Centring:
         return self.weights @ values / self.weights.sum()
 
     def _sums(self, values: FloatArray) -> FloatArray:
-        return np.bincount(self.groups, weights=values)
+        return np.asarray(np.bincount(self.groups, weights=values), np.float64)
 
     def _of_groups(self, values: FloatArray) -> Any:
         m, n_groups = len(self.groups), int(self.groups.max()) + 1
