@@ -15,6 +15,7 @@ from spark_rank.experiments import (
     prank_ratings,
     prank_synthetic,
     preference,
+    queries,
     regret,
 )
 from spark_rank.experiments.frame import Experiment
@@ -38,6 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         bounds.EXPERIMENT,
         preference.EXPERIMENT,
         boosting.EXPERIMENT,
+        queries.EXPERIMENT,
         modern.EXPERIMENT,
     )
 }

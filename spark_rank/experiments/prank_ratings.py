@@ -100,9 +100,7 @@ def viewers_over(study: Study, over: int) -> IntArray:
     return np.flatnonzero(study.data[_RATINGS].n_ratings > over)
 
 
-def sequence_of(
-    study: Study, repeat: int, target: int, over: int
-) -> tuple[FloatArray, IntArray]:
+def sequence_of(study: Study, repeat: int, target: int, over: int) -> tuple[FloatArray, IntArray]:
     """Return the other viewers' shifted ratings of the target's items, and the target's ranks.
 
     The target's items are in random order; the viewers are those with more than `over` ratings.

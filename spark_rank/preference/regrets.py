@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.preference.ready_made import from_matrix
 from spark_rank.preference.rankings import read_ranking
+from spark_rank.preference.ready_made import from_matrix
 from spark_rank.preference.sorting import degree_rank
 from spark_rank.preference.theorem_rows import TheoremRow
 from spark_rank.preference.tournaments import noisy_tournament, random_tournament, random_truth

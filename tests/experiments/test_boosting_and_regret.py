@@ -49,7 +49,9 @@ def test_adaboost_descends_to_the_least_sum_of_exponentials() -> None:
 
 
 def test_with_a_constant_the_classes_balance_and_rankboost_is_met() -> None:
-    study = study_of("boosting", {"repeats": 1, "examples": 200, "features": 2, "values": 3, "rounds": 600})
+    study = study_of(
+        "boosting", {"repeats": 1, "examples": 200, "features": 2, "values": 3, "rounds": 600}
+    )
     separable, mixed = run_all(study)
     balance = at_end(mixed, "log F+/F-", MIXED)
     assert balance["AdaBoost with a constant"] == pytest.approx(0.0, abs=1e-3)
@@ -94,8 +96,9 @@ def test_regret_is_loss_beyond_the_fixed_rule() -> None:
     study = study_of("regret", {"repeats": 1, "rounds": 150, "shown": 4})
     easy, hard = run_all(study)
     for results, part in ((easy, EASY), (hard, HARD)):
-        losses, regrets = at_end(results, "loss so far", part), at_end(
-            results, "regret so far", part
+        losses, regrets = (
+            at_end(results, "loss so far", part),
+            at_end(results, "regret so far", part),
         )
         fixed = losses.pop("best fixed rule")
         bound = losses.pop("mistake bound", None)

@@ -1,4 +1,4 @@
-"""Regrets and QuickSort's decomposition: against runs of QuickSort and the losses of the package."""
+"""Regrets and QuickSort's decomposition: against runs, and the losses of the package."""
 
 from __future__ import annotations
 
