@@ -166,7 +166,7 @@ _SHARED_DEVIATIONS = (
     "test items and the probability that a member sees an example, 0.3, are ours; the statement "
     "that OAP-BPM has the lowest loss is tested.",
     "Widrow-Hoff gets a constant feature, without which it has no threshold. PRank averaged is "
-    "ours.",
+    "ours, and so are the updates by margins: ROMMA, which the paper names as future work, and PA.",
 )
 
 JUDGMENTS = Experiment(
@@ -221,5 +221,7 @@ RATINGS = Experiment(
         "On MovieLens-1M OAP-BPM is far below PRank, as published, but above bagging and above "
         "Widrow-Hoff with small steps. The constant feature of Widrow-Hoff explains this; whether "
         "the paper used one is unknown.",
+        "Aggressive ROMMA and PA with steps up to 1 are below the perceptron, alone, averaged and as "
+        "members. The average of one PA's rules is near Widrow-Hoff with small steps.",
     ),
 )
