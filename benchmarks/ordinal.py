@@ -177,7 +177,7 @@ def scores_of(learner: Any, X: FloatArray) -> FloatArray:
     """Return one number per row: a score, or the expected rank of a classifier."""
     if hasattr(learner, "predict_proba"):
         return np.asarray(learner.predict_proba(X) @ np.asarray(learner.classes_, float))
-    scorer = getattr(learner, "decision_function", learner.predict)
+    scorer = getattr(learner, "decision_function", None) or learner.predict
     return np.asarray(scorer(X))
 
 
