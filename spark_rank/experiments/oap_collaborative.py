@@ -221,7 +221,7 @@ RATINGS = Experiment(
         "On MovieLens-1M OAP-BPM is far below PRank, as published, but above bagging and above "
         "Widrow-Hoff with small steps. The constant feature of Widrow-Hoff explains this; whether "
         "the paper used one is unknown.",
-        "Aggressive ROMMA and PA with steps up to 1 are below the perceptron, alone, averaged and as "
-        "members. The average of one PA's rules is near Widrow-Hoff with small steps.",
+        "Aggressive ROMMA and PA with steps up to 1 are below the perceptron, alone, averaged and "
+        "as members. The average of one PA's rules is near Widrow-Hoff with small steps.",
     ),
 )

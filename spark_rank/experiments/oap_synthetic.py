@@ -166,8 +166,8 @@ EXPERIMENT = Experiment(
     deviations=(
         "The available copy of the paper lacks table 1, the losses of the ensembles. Its statement "
         "that OAP-BPM has the lowest loss for every probability is tested instead.",
-        "PRank averaged (the mean of all rules of one run) and the rule without noise are ours, and "
-        "so are the updates by margins: ROMMA, which the paper names as future work, and PA.",
+        "PRank averaged (the mean of all rules of one run) and the rule without noise are ours, "
+        "and so are the updates by margins: ROMMA, which the paper names as future work, and PA.",
     ),
     explanations=(
         "PRank, and even more so voted PRank, end lower than published. The rule that generated "
