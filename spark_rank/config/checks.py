@@ -62,6 +62,7 @@ def _check_paths(config: Config) -> None:
         "store": config.store,
         "input.path": config.input.path,
         "input.titles": config.input.titles,
+        "input.items": config.input.items,
         "input.dictionaries_from": config.input.dictionaries_from,
         "synthesize.path": config.synthesize.path,
         "features.given": config.features.given,

@@ -32,6 +32,11 @@ from spark_rank.metrics.ranks import exact_rank_rate, nearest_ranks, rank_loss
 from spark_rank.metrics.roc import auc, auc_interval, roc_curve
 from spark_rank.metrics.top import average_precision, ndcg, precision, recall
 from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
+from spark_rank.metrics.weighted import (
+    effective_size,
+    weighted_misranking,
+    weighted_squared_difference,
+)
 
 __all__ = [
     "BATCH_METRICS",
@@ -49,6 +54,7 @@ __all__ = [
     "bootstrap_interval",
     "compare_paired",
     "describe",
+    "effective_size",
     "exact_rank_rate",
     "holm",
     "margin_bound",
@@ -69,4 +75,6 @@ __all__ = [
     "stability_bounds",
     "t_interval",
     "t_interval_of",
+    "weighted_misranking",
+    "weighted_squared_difference",
 ]

@@ -59,6 +59,7 @@ class JobFacts:
     min_ratings: int
     margin: float
     limits: Mapping[str, Any]
+    propensities: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

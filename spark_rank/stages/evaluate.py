@@ -21,7 +21,7 @@ from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, tasks_by_bucket
+from spark_rank.stages.training import fitted_propensities, rank_scale, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
@@ -33,12 +33,14 @@ from spark_rank.tables.contracts import (
     METRICS,
     RATINGS,
     ROC,
+    SHOWN_METRICS,
     SUMMARY,
 )
 from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
 from spark_rank.users.measuring import Measures
 from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.shown_measuring import ShownJob
 from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
 
@@ -59,6 +61,9 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[ROC.table] = frames.roc(measured, groups)
     for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
         rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
+    shown = _shown(config, spark, run, job)
+    if shown is not None:
+        rows[SHOWN_METRICS.table] = _write_small(spark, run, SHOWN_METRICS, shown)
     status = status_counts(run.written(METRICS))
     return StageResult(
         f"metrics of {count_of(rows[METRICS.table], 'model')}",
@@ -72,6 +77,16 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         ),
         rows[METRICS.table] // len(status) if status else None,
     )
+
+
+def _shown(config: Config, spark: SparkSession, run: Run, job: EvaluateJob) -> pa.Table | None:
+    """Return the table `shown_metrics`, if `evaluate.weights` asks for it."""
+    if config.evaluate.weights == "none":
+        return None
+    facts = fitted_propensities("evaluate.weights", run.facts(FeatureFacts))
+    limits = run.range_of(RATINGS, "rating")
+    shown_job = ShownJob(job.files, facts, job.measures.scale, limits)
+    return frames.shown(run.read(BLOCKS), all_models(run), shown_job, tasks_by_bucket(run))
 
 
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:

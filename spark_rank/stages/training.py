@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
-from spark_rank.errors import InputDataError
+from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import FeatureFiles
+from spark_rank.records.features import FactorFacts, FeatureFacts, ShownFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL, RATING_SCALE
@@ -49,7 +51,20 @@ def learn_job(
     # from the record: this command's configuration may name another kind of features
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
-    return job_on(files, settings, specs, panel, rank_scale(run))
+    job = job_on(files, settings, specs, panel, rank_scale(run))
+    if settings.weights == "none":
+        return job
+    return replace(job, propensities=fitted_propensities("train.weights", run.facts(FeatureFacts)))
+
+
+def fitted_propensities(key: str, facts: FeatureFacts) -> ShownFacts:
+    """Return the propensities of a run's features, or raise `ConfigError`; `key` asks for them."""
+    if not isinstance(facts, FactorFacts) or facts.shown is None:
+        raise ConfigError(
+            f"{key}: needs the propensities of the features: set features.propensities to fitted "
+            f"and start anew, or leave {key} out"
+        )
+    return facts.shown
 
 
 def job_on(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
 from spark_rank.learners.errors import LearnerError
+from spark_rank.records.features import ShownFacts
 from spark_rank.users.batches import build_batch
 from spark_rank.users.fitting import (
     Fitted,
@@ -45,6 +46,7 @@ from spark_rank.users.problems import (
     Users,
     problem_groups,
 )
+from spark_rank.users.propensity_weights import with_propensity_weights
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.selection import best_candidate
 from spark_rank.users.specs import LearnerSpec, Params
@@ -66,7 +68,8 @@ _logged: set[tuple[str, str]] = set()
 class LearnJob:
     """The settings of a worker: feature files, learners, members of the panel, limits.
 
-    With `isolated`, users are learned in child processes, which may crash without harm.
+    With `isolated`, users are learned in child processes, which may crash without harm. With
+    `propensities`, a rating weighs one over its propensity.
     """
 
     files: FeatureFiles
@@ -76,6 +79,7 @@ class LearnJob:
     margin: float
     limits: Limits
     isolated: bool = False
+    propensities: ShownFacts | None = None
 
 
 def learn_batches(
@@ -89,6 +93,8 @@ def learn_batches(
     def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
         models = ModelBatches(specs, job.margin, job.limits.scale)
         batch_job = replace(job, specs=tuple(specs))
+        if job.propensities is not None:
+            batch = with_propensity_weights(batch, job.propensities)
         for group in problem_groups(batch, features, job.panel):
             learn_group(group, batch_job, features.item_ids, models)
         return models.in_order()
