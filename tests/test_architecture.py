@@ -92,8 +92,8 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "als", "expected", "factor_model", "factors", "files", "gathering", "given", "offset",
-        "panel", "pool", "reference", "shown", "similar",
+        "als", "content", "expected", "factor_model", "factors", "files", "gathering", "given",
+        "offset", "panel", "pool", "reference", "shown", "similar",
     },
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",

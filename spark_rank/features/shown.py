@@ -2,9 +2,11 @@
 
 People rate what they like: the probability that a user rates an item, its propensity, grows with
 the rating as ``exp(liking · rating)``. Where a rating is a score plus normal noise, it then grows
-with the score by the same factor, and a score is known of unrated items, too. So a logistic
-regression that tells held-back ratings from unrated items estimates `liking`. It assumes that
-users come across items independently of how they would like them.
+with the score by the same factor, and a score is known of unrated items, too. So `liking` is the
+slope of a logistic choice: which item of a user was held back, and which others are not rated. It
+assumes that users come across items independently of how they would like them. Strictly it is the
+slope of the odds, and what the weights stand for are the items that a user has not rated: the same
+where few items are rated.
 
 Ratings weighted by one over their propensity stand for items shown at random. From the held-back
 ratings follows a curve from scores to such ratings. It rises, so the order of a user's items stays.
@@ -12,13 +14,14 @@ ratings follows a curve from scores to such ratings. It rises, so the order of a
 References
 ----------
 Schnabel, Swaminathan, Singh, Chandak, Joachims: Recommendations as Treatments, ICML 2016.
+McFadden: Conditional Logit Analysis of Qualitative Choice Behavior, 1974.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,19 +35,20 @@ IntArray = NDArray[np.int64]
 
 # of a user's training ratings every fifth is held back; of so many users at most
 _PARTS, _MOST_USERS = 5, 20_000
-# items drawn for every rating that is held back
-_OTHERS = 5
+# items drawn for every user
+_OTHERS = 100
 _LEAST_RATINGS = 100
 # scores between these quantiles decide the curve; it goes on straight beyond them
 _QUANTILES = (0.01, 0.99)
-_NEWTON_STEPS = 30
+_NEWTON_STEPS = 12
+_LEAST_CURVATURE = 1e-9
 
 
 def propensities(facts: ShownFacts, ratings: ArrayLike, n_train: ArrayLike) -> FloatArray:
     """Return the propensities of ratings of users with `n_train` ratings, up to a factor."""
     values = np.asarray(ratings, dtype=np.float64)
-    sizes = np.log(np.maximum(np.asarray(n_train, dtype=np.float64), 1.0))
-    return np.asarray(np.exp(facts.liking * (values - facts.middle) + facts.activity * sizes))
+    sizes = np.maximum(np.asarray(n_train, dtype=np.float64), 1.0)
+    return np.asarray(sizes * np.exp(facts.liking * (values - facts.middle)))
 
 
 def shown_ratings(facts: ShownFacts, scores: ArrayLike) -> FloatArray:
@@ -72,17 +76,26 @@ def learn_shown(
             f"features.propensities: {len(held_back.ratings)} ratings to hold back are too few, at "
             f"least {_LEAST_RATINGS} are needed: set it to none"
         )
-    model = fit_factor_model(kept, rank=rank, rounds=rounds, seed=seed, choices=choices)
-    rng = np.random.default_rng(seed)
-    rows = [np.column_stack(part) for part in _judged(model, data, kept, held_back, rng)]
-    scores, rated, ratings, sizes = np.concatenate(rows).T
-    chosen = rated > 0.0
-    liking, activity = _logistic(np.column_stack([scores, sizes]), chosen)
-    middle = float(ratings[chosen].mean())
-    weights = np.exp(-liking * (ratings[chosen] - middle))
-    curve, low, high = _curve(scores[chosen], ratings[chosen], weights)
+    fitted = partial(fit_factor_model, kept, rank=rank, rounds=rounds, seed=seed)
+    judged = _judged(fitted(choices=False), data, kept, held_back, seed)
+    liking = _slope(judged)
+    if choices:  # not before: a prior that knows that an item was not chosen knows what is asked
+        judged = _judged(fitted(choices=True), data, kept, held_back, seed)
+    scores = np.concatenate([user.chosen for user in judged])
+    ratings = np.concatenate([user.ratings for user in judged])
+    middle = float(ratings.mean())
+    weights = np.exp(-liking * (ratings - middle))
+    curve, low, high = _curve(scores, ratings, weights)
     effective = float(weights.sum() ** 2 / (weights @ weights))
-    return ShownFacts(liking, activity, middle, curve, low, high, int(chosen.sum()), effective)
+    return ShownFacts(liking, middle, curve, low, high, len(ratings), effective)
+
+
+class _Judged(NamedTuple):
+    """A user's scores of the items that were held back, their ratings, and scores of others."""
+
+    chosen: FloatArray
+    ratings: FloatArray
+    others: FloatArray
 
 
 def _parts(data: SampledRatings) -> tuple[SampledRatings, SampledRatings]:
@@ -104,23 +117,22 @@ def _judged(
     data: SampledRatings,
     kept: SampledRatings,
     held_back: SampledRatings,
-    rng: np.random.Generator,
-) -> Iterator[tuple[Any, ...]]:
-    """Yield score, whether held back, its rating or 0, and log of the number of ratings."""
+    seed: int,
+) -> list[_Judged]:
+    """Score what was held back, and other items drawn at random; the draws depend on the seed."""
+    rng = np.random.default_rng(seed)
     features, choice = model.whitened()
+    users = []
     for user in range(min(data.n_users, _MOST_USERS)):
         own, held = (slice(part.ends[user], part.ends[user + 1]) for part in (kept, held_back))
-        items = held_back.items[held]
-        if len(items) == 0:
+        drawn = rng.integers(0, data.n_items, _OTHERS)
+        others = drawn[~np.isin(drawn, data.items[data.ends[user] : data.ends[user + 1]])]
+        if held.stop == held.start or len(others) == 0:
             continue
         scores = _scores(model, features, choice, kept.items[own], kept.ratings[own])
-        drawn = rng.integers(0, data.n_items, _OTHERS * len(items))
-        others = drawn[~np.isin(drawn, data.items[data.ends[user] : data.ends[user + 1]])]
-        both = np.concatenate([items, others])
-        rated = np.arange(len(both)) < len(items)
-        ratings = np.zeros(len(both))
-        ratings[rated] = held_back.ratings[held]
-        yield scores[both], rated, ratings, np.full(len(both), np.log(len(kept.items[own])))
+        items = held_back.items[held]
+        users.append(_Judged(scores[items], held_back.ratings[held], scores[others]))
+    return users
 
 
 def _scores(
@@ -142,20 +154,22 @@ def _scores(
     return np.asarray(model.bias + features @ (expected + weights) + level)
 
 
-def _logistic(seen: FloatArray, rated: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the slopes of a logistic regression, by Newton's method."""
-    centre, spread = seen.mean(axis=0), seen.std(axis=0)
-    spread[spread < 1e-9] = 1.0
-    x = np.column_stack([np.ones(len(seen)), (seen - centre) / spread])
-    found = np.zeros(x.shape[1])
+def _slope(judged: list[_Judged]) -> float:
+    """Return the slope with which an item is chosen among it and the others, by Newton's method."""
+    slope = 0.0
     for _ in range(_NEWTON_STEPS):
-        expected = 1.0 / (1.0 + np.exp(-np.clip(x @ found, -30.0, 30.0)))
-        curvature = (x * (expected * (1.0 - expected))[:, None]).T @ x
-        # a ridge of one example, so that a separable sample has a solution
-        step = x.T @ (rated - expected) - found
-        found += np.linalg.solve(curvature + np.eye(len(found)), step)
-    liking, activity = (found[1:] / spread).tolist()
-    return liking, activity
+        gradient, curvature = 0.0, _LEAST_CURVATURE
+        for user in judged:
+            top = max(user.chosen.max(), user.others.max())
+            own = np.exp(slope * (user.chosen - top))
+            others = np.exp(slope * (user.others - top))
+            total = own + others.sum()
+            mean = (own * user.chosen + others @ user.others) / total
+            square = (own * user.chosen**2 + others @ user.others**2) / total
+            gradient += float((user.chosen - mean).sum())
+            curvature += float((square - mean**2).sum())
+        slope += gradient / curvature
+    return slope
 
 
 def _curve(

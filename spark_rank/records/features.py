@@ -72,13 +72,12 @@ class ShownFacts:
     """Propensities of ratings, and a curve from scores to ratings of items shown at random.
 
     The logarithm of a propensity rises by `liking` for a unit of the rating, which counts from
-    `middle`, and by `activity` for a unit of the logarithm of the user's number of ratings. The
-    curve is ``square · s² + linear · s + constant`` between `low` and `high`, and straight beyond.
-    It comes from so many held-back `ratings`, which weighted are worth `effective` ones.
+    `middle`; a propensity is proportional to the user's number of ratings. The curve is
+    ``square · s² + linear · s + constant`` between `low` and `high`, and straight beyond. It comes
+    from so many held-back `ratings`, which weighted are worth `effective` ones.
     """
 
     liking: float
-    activity: float
     middle: float
     curve: tuple[float, float, float]
     low: float

@@ -21,7 +21,7 @@ from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import fitted_propensities, rank_scale, tasks_by_bucket
+from spark_rank.stages.training import rank_scale, run_propensities, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
@@ -83,7 +83,7 @@ def _shown(config: Config, spark: SparkSession, run: Run, job: EvaluateJob) -> p
     """Return the table `shown_metrics`, if `evaluate.weights` asks for it."""
     if config.evaluate.weights == "none":
         return None
-    facts = fitted_propensities("evaluate.weights", run.facts(FeatureFacts))
+    facts = run_propensities("evaluate.weights", run)
     limits = run.range_of(RATINGS, "rating")
     shown_job = ShownJob(job.files, facts, job.measures.scale, limits)
     return frames.shown(run.read(BLOCKS), all_models(run), shown_job, tasks_by_bucket(run))

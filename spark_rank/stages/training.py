@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from spark_rank.config.schema import TrainConfig
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import FeatureFiles
-from spark_rank.records.features import FactorFacts, FeatureFacts, ShownFacts
+from spark_rank.records.features import FactorFacts, FeatureFacts, ShownFacts, feature_facts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import PANEL, RATING_SCALE
@@ -54,11 +54,17 @@ def learn_job(
     job = job_on(files, settings, specs, panel, rank_scale(run))
     if settings.weights == "none":
         return job
-    return replace(job, propensities=fitted_propensities("train.weights", run.facts(FeatureFacts)))
+    return replace(job, propensities=run_propensities("train.weights", run))
+
+
+def run_propensities(key: str, run: Run) -> ShownFacts:
+    """Return the propensities of a run's features, or raise `ConfigError`; `key` asks for them."""
+    kind = (run.record("features") or {})["settings"]["kind"]
+    return fitted_propensities(key, run.facts(feature_facts(kind)))
 
 
 def fitted_propensities(key: str, facts: FeatureFacts) -> ShownFacts:
-    """Return the propensities of a run's features, or raise `ConfigError`; `key` asks for them."""
+    """Return the propensities among the facts, or raise `ConfigError`; `key` asks for them."""
     if not isinstance(facts, FactorFacts) or facts.shown is None:
         raise ConfigError(
             f"{key}: needs the propensities of the features: set features.propensities to fitted "

@@ -13,7 +13,8 @@ from spark_rank.errors import InputDataError
 from spark_rank.features.factor_model import SampledRatings
 from spark_rank.features.shown import (
     _curve,
-    _logistic,
+    _Judged,
+    _slope,
     learn_shown,
     propensities,
     shown_ratings,
@@ -21,7 +22,7 @@ from spark_rank.features.shown import (
 from spark_rank.records.features import ShownFacts
 
 Array = NDArray[Any]
-FACTS = ShownFacts(0.7, 0.5, 3.0, (0.1, 0.4, 0.2), 1.5, 4.5, 100, 40.0)
+FACTS = ShownFacts(0.7, 3.0, (0.1, 0.4, 0.2), 1.5, 4.5, 100, 40.0)
 
 
 def world(strength: float) -> Choices:
@@ -44,7 +45,7 @@ def sampled(drawn: Choices) -> SampledRatings:
     return SampledRatings(flat, np.concatenate(ratings), ends, drawn.ratings.shape[1])
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.6, 1.2])
+@pytest.mark.parametrize("strength", [0.0, 0.4, 0.8])
 def test_the_slope_of_propensities_is_found_again(strength: float) -> None:
     drawn = world(strength)
     found = learn_shown(sampled(drawn), rank=2, rounds=10, seed=0, choices=True)
@@ -61,7 +62,7 @@ def test_propensities_are_those_of_the_facts() -> None:
     one, two = propensities(FACTS, [2.0, 4.0], [9, 9])
     assert two / one == pytest.approx(np.exp(2 * 0.7))
     few, many = propensities(FACTS, 3.0, [4, 16])
-    assert many / few == pytest.approx(2.0)
+    assert many / few == pytest.approx(4.0)
     assert propensities(FACTS, 3.0, 0) == pytest.approx(1.0)
 
 
@@ -92,14 +93,24 @@ def test_the_curve_is_a_weighted_parabola_that_rises() -> None:
     assert falling[:2] == (0.0, 1.0)
 
 
-def test_the_logistic_regression_is_scikit_learns() -> None:
-    from sklearn.linear_model import LogisticRegression
-
+def test_the_slope_is_that_of_choices_among_items() -> None:
     rng = np.random.default_rng(2)
-    seen = rng.normal(0, 2, (2000, 2))
-    rated = rng.random(2000) < 1 / (1 + np.exp(1.5 - seen @ [0.8, -0.3]))
-    theirs = LogisticRegression(C=np.inf).fit(seen, rated)
-    assert _logistic(seen, rated) == pytest.approx(tuple(theirs.coef_[0]), rel=0.02)
+    judged = []
+    for _ in range(1500):
+        scores = rng.normal(3, 1, 41) + rng.normal()
+        weights = np.exp(0.8 * scores)
+        one = rng.choice(41, p=weights / weights.sum())
+        judged.append(_Judged(scores[[one]], np.ones(1), np.delete(scores, one)))
+    assert _slope(judged) == pytest.approx(0.8, abs=0.08)
+    # at the maximum of the likelihood, by a search
+    slopes = np.linspace(0.5, 1.1, 601)
+    likelihood = [
+        sum(float(s * user.chosen[0]
+                  - np.log(np.exp(s * user.chosen[0]) + np.exp(s * user.others).sum()))
+            for user in judged[:200])
+        for s in slopes
+    ]  # fmt: skip
+    assert _slope(judged[:200]) == pytest.approx(slopes[int(np.argmax(likelihood))], abs=0.002)
 
 
 def test_too_few_ratings_are_refused() -> None:

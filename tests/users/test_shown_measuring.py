@@ -13,7 +13,7 @@ from spark_rank.users.measuring import Predictions
 from spark_rank.users.propensity_weights import with_propensity_weights
 from spark_rank.users.shown_measuring import ShownJob, shown_rows, shown_summary
 
-FACTS = ShownFacts(0.7, 0.5, 3.0, (0.0, 0.8, 0.1), 1.0, 5.0, 100, 40.0)
+FACTS = ShownFacts(0.7, 3.0, (0.0, 0.8, 0.1), 1.0, 5.0, 100, 40.0)
 FILE = MappedFile("x", "x")
 JOB = ShownJob(FeatureFiles(FILE, FILE, FILE, FILE), FACTS, None, (1.0, 5.0))
 SIZES, N_TRAIN = (4, 3, 2), (9, 1, 5)
@@ -44,7 +44,7 @@ def test_metrics_are_those_of_items_shown_at_random() -> None:
         own = slice(users.ends[user], users.ends[user + 1])
         ratings = users.ratings[own].astype(float)
         scores = 0.8 * np.array(predicted.scores[user].as_py()) + 0.1
-        weight = np.exp(-0.7 * (ratings - 3.0)) / np.sqrt(N_TRAIN[user])
+        weight = np.exp(-0.7 * (ratings - 3.0)) / N_TRAIN[user]
         found.append([weighted_squared_difference(scores, ratings, weight),
                       weighted_misranking(scores, ratings, weight)])  # fmt: skip
         weights += weight.tolist()
@@ -65,7 +65,7 @@ def test_training_weights_have_mean_one_and_no_outlier() -> None:
         "ratings": pa.array([[5.0, 4.0, 5.0, 1.0, 3.0], [2.0], []], pa.list_(pa.float32())),
         "n_train": pa.array([4, 1, 0], pa.int32()),
     })  # fmt: skip
-    facts = ShownFacts(3.0, 9.0, 3.0, (0.0, 1.0, 0.0), 1.0, 5.0, 100, 40.0)
+    facts = ShownFacts(3.0, 3.0, (0.0, 1.0, 0.0), 1.0, 5.0, 100, 40.0)
     weights = with_propensity_weights(blocks, facts).column("weights").to_pylist()
     assert [len(own) for own in weights] == [5, 1, 0]
     training = np.array(weights[0][:4])
