@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.errors import InputDataError
 from spark_rank.features.als import learn_als_factors
+from spark_rank.features.choice import Choice, learn_choice
 from spark_rank.features.content import Content, encoded
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
@@ -54,7 +55,8 @@ class FeatureArrays:
 
     `items` has ``item, item_id, offset``. `matrix` has no columns if users share no features,
     `prior` no rows if there is no prior. `squared_radius` bounds ‖x‖² over items and users.
-    `reviewers` has the columns of the table `panel`; `kind` makes the facts.
+    `reviewers` has the columns of the table `panel`, `choice` tells what users choose; `kind` makes
+    the facts.
     """
 
     items: pa.Table
@@ -63,6 +65,7 @@ class FeatureArrays:
     squared_radius: float
     pool: ReviewerPool | None = None
     reviewers: pa.Table | None = None
+    choice: Choice | None = None
     kind: Callable[..., FeatureFacts] = FeatureFacts
 
     @classmethod
@@ -87,6 +90,7 @@ class FeatureArrays:
             self.prior,
             self.items.column("item_id").to_pylist(),
             self.pool,
+            self.choice,
         )
 
     def facts(self, files: FeatureFiles) -> FeatureFacts:
@@ -108,7 +112,7 @@ def factor_features(
     content: DataFrame | None = None,
     progress: Progress | None = None,
 ) -> FeatureArrays:
-    """Learn item factors and the prior of users from a hash sample of the users.
+    """Learn item factors, the prior of users and what they choose from a hash sample of the users.
 
     The sample is `user_share` of the users, or less if it had more than about `max_ratings`.
     Without `choices`, priors do not know who rated what. With `propensities`, the facts say
@@ -137,7 +141,10 @@ def factor_features(
     shown = None
     if propensities:
         shown = learn_shown(data, rank=rank, rounds=rounds, seed=seed, choices=choices)
-    return _with_factors(in_order, factors, columns, shown)
+    choice = learn_choice(
+        data.items, data.ends, data.n_items, scale=float(np.sqrt(factors.noise)), seed=seed
+    )
+    return replace(_with_factors(in_order, factors, columns, shown), choice=choice)
 
 
 def content_columns(content: DataFrame, n_items: int) -> Content | None:

@@ -59,8 +59,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         })  # fmt: skip
         name, trained = self.getPredictionCol(), self.trained
         predicted = predict(
-            pairs, trained.scoring_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
-            prediction=name, known=_KNOWN,
+            pairs, trained.scoring_models(), trained.items, trained.pair_job,
+            user=_USER, item=_ITEM, prediction=name, known=_KNOWN,
         )  # fmt: skip
         if self.getOrDefault("predictFor") == SHOWN:
             facts = fitted_propensities("predictFor", trained.features)
@@ -118,6 +118,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
             trained.config.evaluate,
             trained.config.train,
             scale=trained.scale,
+            limits=trained.limits,
             ratings=trained.limits,
             offsets=(float(offset.min()), float(offset.max())),
             squared_radius=trained.features.squared_radius,

@@ -52,7 +52,10 @@ class WaveFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFacts:
-    """All that determines a model besides features and ratings; compared as a whole."""
+    """All that determines a model besides features and ratings; compared as a whole.
+
+    `levels` are those of users without training ratings, if there are any.
+    """
 
     specs: tuple[Mapping[str, Any], ...]
     panel: tuple[tuple[int, int], ...]
@@ -60,6 +63,7 @@ class JobFacts:
     margin: float
     limits: Mapping[str, Any]
     propensities: Mapping[str, Any] | None = None
+    levels: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,6 +88,7 @@ def job_facts(job: LearnJob) -> JobFacts:
         margin=job.margin,
         limits=plain(job.limits),
         propensities=None if job.propensities is None else plain(job.propensities),
+        levels=None if job.levels is None else plain(job.levels),
     )
 
 

@@ -11,13 +11,16 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.errors import ConfigError, InputDataError
-from spark_rank.features.files import FeatureFiles
+from spark_rank.features.files import FeatureFiles, open_distributed
+from spark_rank.frames.newcomers import newcomer_levels
+from spark_rank.records.data import PrepareFacts
 from spark_rank.records.features import FactorFacts, FeatureFacts, ShownFacts, feature_facts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import PANEL, RATING_SCALE
+from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, PANEL, RATING_SCALE
 from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob
+from spark_rank.users.newcomers import Levels
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
 
@@ -52,6 +55,7 @@ def learn_job(
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
     job = job_on(files, settings, specs, panel, rank_scale(run))
+    job = replace(job, levels=_levels(files, run))
     if settings.weights == "none":
         return job
     return replace(job, propensities=run_propensities("train.weights", run))
@@ -71,6 +75,14 @@ def fitted_propensities(key: str, facts: FeatureFacts) -> ShownFacts:
             f"and start anew, or leave {key} out"
         )
     return facts.shown
+
+
+def _levels(files: FeatureFiles, run: Run) -> Levels | None:
+    """Return the levels of users without training ratings; None if there are no such users."""
+    if run.all_ratings or run.facts(PrepareFacts).users_without_training == 0:
+        return None
+    counts = run.read(ITEM_COUNTS).select("item", "n_train").toArrow()
+    return newcomer_levels(run.read(BLOCKS), counts, open_distributed(files))
 
 
 def job_on(
