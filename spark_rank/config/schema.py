@@ -239,7 +239,7 @@ class PrepareConfig:
         "given: the parts to train on; parts that are neither here nor held out are left out",
         example="[train, validation]",
     )
-    held_out_part: PartName = setting("test", "given: the part to hold out")
+    held_out_part: PartName = setting("test", "given: the part to hold out", example="validation")
     test: Literal["chosen", "random"] = setting(
         "chosen",
         "what the held-out ratings are, a label of the metrics: of items that users chose to rate, "
