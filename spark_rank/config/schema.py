@@ -695,6 +695,25 @@ class TrackingConfig:
 
 
 @dataclass(frozen=True)
+class DemoConfig:
+    """The page that learns in a browser."""
+
+    items: int = setting(
+        5000,
+        "how many of the most rated items the page has; fewer make it smaller",
+        at_least=2,
+        at_most=100_000,
+    )
+    learner: str | None = setting(
+        None,
+        "which linear mprank of train.learners the page learns, by label; null: that of the lists, "
+        "or else the first",
+        example="mprank_linear",
+    )
+    noun: str = setting("films", "what the page calls the items, in the plural", example="jokes")
+
+
+@dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
@@ -734,6 +753,7 @@ class Config:
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     tracking: TrackingConfig = setting(TrackingConfig(), "MLflow")
+    demo: DemoConfig = setting(DemoConfig(), "the page of the command demo")
     spark: dict[str, str] = setting(
         {}, "Spark settings by their full names", example="{spark.driver.memory: 4g}"
     )
