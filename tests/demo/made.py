@@ -17,6 +17,13 @@ from spark_rank.users.rank_scale import RankScale
 
 PARAMS: dict[str, Any] = MPRank(C=1.0, ridge="fixed", growth=0.0067).get_params()
 WHOLE = (1.0, 2.0, 3.0, 4.0, 5.0)
+# what the page saves of a rating each: test_demo_numbers.py holds the page to it
+CSV_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0)
+CSV_IDS = ["plain", 'with "quotes", commas', " blanks ", "ünï", "=1+1"]
+RATINGS_CSV = (
+    "user,item,rating\nme,plain,0.2\n"
+    'me,"with ""quotes"", commas",0.4\nme," blanks ",0.6\nme,ünï,0.8\nme,=1+1,1\n'
+)
 HALF = tuple(level / 2 for level in range(1, 11))
 
 

@@ -14,7 +14,17 @@ from spark_rank.demo.contents import Contents
 from spark_rank.demo.scale import DemoScale
 from spark_rank.learners import ItemOffsetScorer, MPRank, PRank
 from spark_rank.learners.ridge.systems import ridge_of
-from tests.demo.made import HALF, PARAMS, made_contents, naive_variance, scale_of, start_of
+from tests.demo.made import (
+    CSV_IDS,
+    CSV_LEVELS,
+    HALF,
+    PARAMS,
+    RATINGS_CSV,
+    made_contents,
+    naive_variance,
+    scale_of,
+    start_of,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -232,16 +242,13 @@ def test_a_model_from_the_page_goes_on_in_python(opened: Open) -> None:
 
 
 def test_ratings_go_out_and_in_again(opened: Open) -> None:
-    ids = ["plain", 'with "quotes", commas', " blanks ", "ünï", "=1+1"]
-    contents = made_contents(5, 3, item_ids=ids, scale=scale_of((0.2, 0.4, 0.6, 0.8, 1.0)))
+    contents = made_contents(5, 3, item_ids=CSV_IDS, scale=scale_of(CSV_LEVELS))
     page = opened(contents)
     levels = contents.scale.levels
     text = page.evaluate(
         "(ratings) => ratingsAsCSV(run, [0, 1, 2, 3, 4], ratings, 'me')", list(levels)
     )
-    assert text.splitlines()[:3] == [
-        "user,item,rating", "me,plain,0.2", 'me,"with ""quotes"", commas",0.4',
-    ]  # fmt: skip
+    assert text == RATINGS_CSV
     again = page.evaluate("(text) => ratingsFromCSV(run, text)", text)
     assert again == {"items": [0, 1, 2, 3, 4], "ratings": list(levels), "skipped": 0}
     mixed = (

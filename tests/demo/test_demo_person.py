@@ -11,15 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
 
-from spark_rank.config import load_config
 from spark_rank.demo.page import page_of
 from spark_rank.demo.scale import DemoScale
 from spark_rank.learners import MPRank
-from spark_rank.stages import STAGES
-from spark_rank.stages.runner import run_stages
-from spark_rank.store.run import Run
 from tests.demo.made import HALF, made_contents, scale_of
 
 pytestmark = pytest.mark.browser
@@ -404,24 +399,3 @@ def test_a_saved_model_scores_in_python_and_in_the_page(opened: Open, tmp_path: 
     page.wait_for_selector("#results-of")
     assert "from a file" in page.inner_text("#model")
     assert set(best) <= set(texts(page, "#unseen strong")) | set(best[5:])
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_ingest_takes_the_ratings(opened: Open, spark: SparkSession, tmp_path: Path) -> None:
-    ids = ['with "quotes", commas', "=1+1", *(f"i{number}" for number in range(28))]
-    page = opened(made_contents(30, 3, item_ids=ids, scale=scale_of(HALF)), accept_downloads=True)
-    choose_and_rate(page, 6, ratings="5214")
-    with page.expect_download() as saved:
-        page.click("#save-ratings")
-    saved.value.save_as(tmp_path / "ratings.csv")
-    sets = [f"store={tmp_path / 'store'}", f"input.path={tmp_path / 'ratings.csv'}",
-            "prepare.buckets=1"]  # fmt: skip
-    config = load_config(None, sets)
-    run = Run(spark, config.store, config.run_id)
-    run_stages([STAGES["ingest"]], config, spark, run)
-    items = {row["item_id"] for row in spark.read.parquet(run.path("items")).collect()}
-    asked = page.evaluate("steps.now.ratings.map(([item]) => run.ids[item])")
-    assert items == set(asked)
-    assert {ids[0], ids[1]} <= items
-    ratings = {row["rating"] for row in spark.read.parquet(run.path("ratings")).collect()}
-    assert ratings == {5.0, 2.0, 1.0, 4.0}

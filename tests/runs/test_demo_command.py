@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -14,10 +15,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_rank import Recommender, cli
-from spark_rank.store.records import record_text
+from spark_rank.config import load_config
+from spark_rank.demo import reading
+from spark_rank.stages import STAGES
+from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
+from spark_rank.tables.contracts import ITEMS, RATINGS
+from tests.demo.made import CSV_IDS, CSV_LEVELS, RATINGS_CSV
 
 
 @pytest.fixture
@@ -58,7 +65,7 @@ def test_it_writes_the_run_into_one_file(store: Path, capsys: pytest.CaptureFixt
     assert 0.1 < data["noise"] < 3
     features = run.items.features
     numbers = run.items.numbers(data["ids"])
-    stored = np.frombuffer(__import__("base64").b64decode(data["features"]["values"]), "<i2")
+    stored = np.frombuffer(base64.b64decode(data["features"]["values"]), "<i2")
     values = stored.reshape(len(numbers), -1) * np.array(data["features"]["scale"])
     exact = features.matrix[numbers]
     assert np.abs(values - exact).max() <= np.abs(exact).max() / 65534 * 1.001
@@ -131,15 +138,25 @@ def test_a_run_without_features_says_what_to_do(
 
 
 def test_a_run_whose_learners_the_page_cannot_learn_says_so(
-    store: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for stage in ("train", "refit"):
-        path = store / "runs" / "run_id=copy" / "manifest" / f"{stage}.json"
-        record = json.loads(path.read_text().replace('"linear"', '"rbf"'))
-        del record["checksum"]
-        path.write_text(record_text(record))
+    monkeypatch.setattr(reading, "_is_able", lambda spec: False)
     assert demo(store) == 2
     assert "make a run with `{learner: mprank}`" in capsys.readouterr().err
+
+
+def test_ingest_takes_the_ratings_that_the_page_saves(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text(RATINGS_CSV)
+    sets = [f"store={tmp_path / 'store'}", f"input.path={tmp_path / 'ratings.csv'}",
+            "prepare.buckets=1"]  # fmt: skip
+    config = load_config(None, sets)
+    run = Run(spark, config.store, config.run_id)
+    run_stages([STAGES["ingest"]], config, spark, run)
+    items = {row["item_id"]: row["item"] for row in run.read(ITEMS).collect()}
+    found = {row["item"]: row["rating"] for row in run.read(RATINGS).collect()}
+    assert {name: found[item] for name, item in items.items()} == pytest.approx(
+        dict(zip(CSV_IDS, CSV_LEVELS, strict=True))
+    )
 
 
 def test_it_starts_no_java_and_takes_seconds(store: Path, tmp_path: Path) -> None:

@@ -191,8 +191,8 @@ function orderText(model) {
     if (view.scores[a] <= view.scores[b]) wrong++;
   }));
   return pairs === 0 ? ""
-    : `Of ${counted(pairs, "pair", "pairs")} with different ratings, ${wrong} ` +
-      `${wrong === 1 ? "stands" : "stand"} in the wrong order.`;
+    : `Of ${counted(pairs, "pair", "pairs")} with different ratings, ` +
+      `${wrong === 0 ? "none stands" : wrong === 1 ? "1 stands" : `${wrong} stand`} in the wrong order.`;
 }
 
 function showRounds() {
@@ -252,7 +252,9 @@ function showAgain() {
   byId("again").replaceChildren(...inOrder([...given.keys()]).map((item, place) => {
     const rating = given.get(item), rank = rankOf(run.scale, Math.fround(rating));
     const predicted = rankOfScore(item), off = predicted - rank;
-    const verdict = off === 0 ? "✓ the same" : off > 0 ? `▲ ${off} above` : `▼ ${-off} below`;
+    const sign = off === 0 ? "✓" : off > 0 ? `▲ ${off}` : `▼ ${-off}`;
+    const words = off === 0 ? "the same" : off > 0 ? "above yours" : "below yours";
+    const verdict = element("span", {title: words}, sign, unseen(` ${words}`));
     return element("tr", {}, ...[
       String(place + 1), nameOf(item), run.scale.free ? `${rank} (${shownRating(rating)})` : rankText(rank),
       rankText(predicted), verdict, shown(view.scores[item]),
