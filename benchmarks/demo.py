@@ -3,7 +3,8 @@
 ``build/browser/bin/python benchmarks/demo.py`` (after ``make browser-test``) prints the size of the
 page, the time to its first paint, and the time from a rating to the new list, the median of 30, in
 a browser without a window. ``benchmarks/demo.py picture`` takes docs/pictures/demo.png, and
-``benchmarks/demo.py RUN`` measures the page of a run's folder.
+``benchmarks/demo.py RUN`` measures the page of a run's folder, and on held-out ratings of users
+other than those that its noise comes from, how many stand in the 90 % intervals of ratings.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+from spark_rank.config.schema import DemoConfig, RecommendConfig
 from spark_rank.demo.contents import Contents, Uncertainty
 from spark_rank.demo.page import page_of
 from spark_rank.demo.quantised import Quantised
+from spark_rank.demo.reading import DemoSource
 from spark_rank.demo.scale import DemoScale
+from spark_rank.demo.uncertainty import held_out_scores, measured, score_variance
 from spark_rank.learners import MPRank
+from spark_rank.reader.run_folder import RunFolder
 from spark_rank.users.rank_scale import RankScale
 
 PICTURE = Path(__file__).parents[1] / "docs/pictures/demo.png"
@@ -115,6 +120,23 @@ def picture(browser: Any, path: Path) -> None:
     print(f"{PICTURE.name}: {PICTURE.stat().st_size / 1000:.0f} KB")
 
 
+def coverage(folder: str) -> None:
+    """Print how many held-out ratings are in their intervals."""
+    source = DemoSource(RunFolder.at(folder), "", DemoConfig(), RecommendConfig())
+    numbers, params, inside, count = source.numbers(held_out=True).rounded(), source.params, 0, 0
+    users = list(source.users())
+    noise = measured(source.numbers(held_out=True), params, users, source.min_ratings).noise
+    for user in source.users(len(users), 10 * len(users)):
+        train, test = user.items[: user.n_train], user.items[user.n_train :]
+        known = user.ratings[: user.n_train]
+        if len(train) < source.min_ratings or len(test) == 0 or known.min() == known.max():
+            continue
+        away = np.abs(user.ratings[user.n_train :] - held_out_scores(numbers, params, user))
+        spread = np.sqrt(noise * (1 + score_variance(numbers.features, train, test, params)))
+        inside, count = inside + int((away < 1.645 * spread).sum()), count + len(test)
+    print(f"held-out ratings       {count:,}, {inside / count:.1%} of them in their intervals")
+
+
 def main(what: str = "") -> None:
     """Make the page, open it, and measure it or take its picture."""
     with tempfile.TemporaryDirectory(prefix="spark-rank-") as folder, sync_playwright() as driver:
@@ -133,6 +155,8 @@ def main(what: str = "") -> None:
             page.goto(f"file://{path}")
             page.wait_for_selector("html[data-ready=true]", state="attached")
             measure(page, path)
+            if what:
+                coverage(what)
         browser.close()
 
 

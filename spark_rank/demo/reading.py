@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,12 @@ from spark_rank.reader.user_rows import UserRows
 from spark_rank.tables.contracts import BLOCKS
 from spark_rank.users.specs import LearnerSpec
 
+Items = NDArray[np.int64]
+
 USERS = 300  # users on whose held-out ratings the scores are measured
 _KEY = "demo.learner"
+_LEARNED = "linear mprank with hyper-parameters for all users, which is what the page learns"
+_RATED = ("items", "ratings", "n_train")
 _SHARED = "make a run with features.kind factors, als, panel or given"
 
 
@@ -38,83 +43,101 @@ class DemoSource:
 
     def contents(self) -> Contents:
         """Return the contents of the page; raise `ConfigError` for a run that has no such page."""
-        recommender = self._opened()
-        spec = self._spec(recommender)
-        features = recommender.items.features
-        _check_shared(features)
-        facts = recommender.items.facts
-        counts = facts.column("n_ratings").to_numpy().astype(np.int64)
-        chosen = np.lexsort((np.arange(len(counts)), -counts))[: self.settings.items]
-        params = spec.make(recommender.facts.learn.limits.scale).get_params()
-        numbers = _numbers(features, chosen, spec)
-        measured_numbers = _numbers(self._measured_features(spec), chosen, spec)
-        min_ratings = recommender.facts.learn.min_ratings
-        users = self._users(chosen, len(counts))
-        titles = facts.column("title").to_pylist()
-        listed = facts.column("candidate").to_numpy(zero_copy_only=False).astype(bool)
+        items, chosen, numbers = self._recommender.items, self.chosen, self.numbers()
+        titles = items.facts.column("title").to_pylist()
+        listed = items.facts.column("candidate").to_numpy(zero_copy_only=False).astype(bool)
         return Contents(
             run_id=self.run_id,
-            learner=spec.label,
+            learner=self._spec.label,
             noun=self.settings.noun,
-            item_ids=[recommender.items.ids[item] for item in chosen],
+            item_ids=[items.ids[item] for item in chosen],
             titles=[titles[item] for item in chosen],
-            n_ratings=counts[chosen],
+            n_ratings=self._counts[chosen],
             listed=listed[chosen],
-            left_out=len(counts) - len(chosen),
+            left_out=len(self._counts) - len(chosen),
             features=Quantised.of(numbers.features),
             offset=numbers.offset,
             prior=Quantised.of(numbers.prior) if len(numbers.prior) else None,
             prior_ends=numbers.prior_ends,
-            scale=_scale(recommender),
-            params=params,
-            min_ratings=min_ratings,
-            uncertainty=measured(measured_numbers, params, users, min_ratings),
+            scale=_scale(self._recommender),
+            params=self.params,
+            min_ratings=self.min_ratings,
+            uncertainty=measured(
+                self.numbers(held_out=True), self.params, self.users(), self.min_ratings
+            ),
         )
 
-    def _opened(self, *, measured: bool = False, learner: str | None = None) -> Recommender:
-        return Recommender.of(
-            self.folder, self.lists, learner or self.settings.learner, measured=measured, key=_KEY
-        )
+    @cached_property
+    def chosen(self) -> Items:
+        """Return the numbers of the page's items, the most rated first."""
+        return np.lexsort((np.arange(len(self._counts)), -self._counts))[: self.settings.items]
 
-    def _spec(self, recommender: Recommender) -> LearnerSpec:
-        """Return the learner that the page learns: the named one, or the first that it can."""
-        specs = recommender.facts.learn.specs
-        label = recommender.learner
-        order = sorted(specs, key=lambda spec: spec.label != label)
-        able = [spec for spec in order if _is_able(spec)]
-        if self.settings.learner is not None and (not able or able[0].label != label):
-            others = ", ".join(spec.label for spec in able) or "none"
-            raise ConfigError(
-                f"{_KEY}: {label!r} is no linear MPRank with hyper-parameters for all users, which "
-                f"is what the page learns; of this run: {others}"
-            )
-        if not able:
-            raise ConfigError(
-                f"{_KEY}: the run has no linear MPRank with hyper-parameters for all users, which "
-                "is what the page learns: make a run with `{learner: mprank}` in train.learners"
-            )
-        return able[0]
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the hyper-parameters that the page learns with."""
+        return self._spec.make(None).get_params()
 
-    def _measured_features(self, spec: LearnerSpec) -> ItemFeatures:
-        """Return the features that have not seen the held-out ratings."""
-        return self._opened(measured=True, learner=spec.label).items.features
+    @property
+    def min_ratings(self) -> int:
+        """Return how many ratings the learner needs."""
+        return self._recommender.facts.learn.min_ratings
 
-    def _users(self, chosen: NDArray[np.int64], n_items: int) -> Iterator[Rated]:
-        """Yield ratings of the first users, of items that are on the page."""
-        place = np.full(n_items, -1)
-        place[chosen] = np.arange(len(chosen))
-        left = USERS
-        rows = UserRows(self.folder, BLOCKS, ("items", "ratings", "n_train"))
+    def numbers(self, *, held_out: bool = False) -> PageNumbers:
+        """Return the exact numbers of the page's items.
+
+        With `held_out` they are those that have not seen the held-out ratings.
+        """
+        opened = self._opened(self._spec.label, measured=True) if held_out else self._recommender
+        return _numbers(opened.items.features, self.chosen, self._spec)
+
+    def users(self, first: int = 0, count: int = USERS) -> Iterator[Rated]:
+        """Yield the ratings that `count` users, from the `first` on, gave the page's items."""
+        place = np.full(len(self._counts), -1)
+        place[self.chosen] = np.arange(len(self.chosen))
+        rows = UserRows(self.folder, BLOCKS, _RATED)
         for group in rows.groups:
-            table = group.read(["items", "ratings", "n_train"]).slice(0, left)
-            for row in table.to_pylist():
+            table = group.read(_RATED)
+            for row in table.slice(first, count).to_pylist():
                 yield _rated(row, place)
-            left -= len(table)
-            if left <= 0:
+            count -= len(table.slice(first, count))
+            first = max(0, first - len(table))
+            if count == 0:
                 return
 
+    @cached_property
+    def _recommender(self) -> Recommender:
+        recommender = self._opened(self.settings.learner)
+        _check_shared(recommender.items.features)
+        return recommender
 
-def _rated(row: dict[str, Any], place: NDArray[np.int64]) -> Rated:
+    @cached_property
+    def _counts(self) -> Items:
+        counts = self._recommender.items.facts.column("n_ratings").to_numpy()
+        return np.asarray(counts, dtype=np.int64)
+
+    @cached_property
+    def _spec(self) -> LearnerSpec:
+        """Return the learner that the page learns: the named one, or the first that it can."""
+        label, wanted = self._recommender.learner, self.settings.learner
+        specs = sorted(
+            self._recommender.facts.learn.specs, key=lambda spec: bool(spec.label != label)
+        )
+        able = [spec for spec in specs if _is_able(spec)]
+        if able and (wanted is None or able[0].label == label):
+            return able[0]
+        if wanted is None:
+            raise ConfigError(
+                f"{_KEY}: the run has no {_LEARNED}: make a run with `{{learner: mprank}}` in "
+                "train.learners"
+            )
+        others = ", ".join(spec.label for spec in able) or "none"
+        raise ConfigError(f"{_KEY}: {label!r} is no {_LEARNED}; of this run: {others}")
+
+    def _opened(self, learner: str | None, *, measured: bool = False) -> Recommender:
+        return Recommender.of(self.folder, self.lists, learner, measured=measured, key=_KEY)
+
+
+def _rated(row: dict[str, Any], place: Items) -> Rated:
     places = place[np.array(row["items"], dtype=np.int64)]
     on_page = places >= 0
     n_train = int(on_page[: row["n_train"]].sum())
@@ -138,7 +161,7 @@ def _check_shared(features: ItemFeatures) -> None:
         raise ConfigError(f"demo: the run's items have no features: {_SHARED}")
 
 
-def _numbers(features: ItemFeatures, chosen: NDArray[np.int64], spec: LearnerSpec) -> PageNumbers:
+def _numbers(features: ItemFeatures, chosen: Items, spec: LearnerSpec) -> PageNumbers:
     matrix = np.asarray(features.matrix[chosen], dtype=np.float64)
     prior = np.asarray(features.prior, dtype=np.float64)
     if not spec.item_offset or len(prior) == 0:

@@ -111,7 +111,7 @@ def without_stages(store: Path, *stages: str) -> None:
     ("sets", "words"),
     [
         (["run_id=nothing"], "run `spark-rank train` first"),
-        (["demo.learner=rbf"], "'rbf' is no linear MPRank"),
+        (["demo.learner=rbf"], "'rbf' is no linear mprank"),
         (["demo.learner=nobody"], "demo.learner: the run has no models of 'nobody'"),
         (["demo.noun="], "demo.noun"),
         (["demo.items=1"], "demo.items"),

@@ -151,6 +151,7 @@ function showLearned() {
   byId("learn").disabled = steps.now.ratings.length === 0;
   byId("results-of").hidden = model === null;
   byId("no-model").hidden = model !== null;
+  byId("jump-list").hidden = model === null;
   byId("save-model").disabled = model === null || model.imported === true;
   byId("prank").hidden = model === null || model.kind !== "prank" || model.imported === true;
   if (model === null) return;
