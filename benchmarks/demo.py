@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from spark_rank.config.schema import DemoConfig, RecommendConfig
@@ -55,7 +56,7 @@ def made_titles(count: int) -> list[str]:
 def made_page(count: int = ITEMS, width: int = WIDTH) -> Contents:
     """Return contents as a run of factors leaves them, of random numbers."""
     rng = np.random.default_rng(3)
-    shrink = 0.9 / np.sqrt(1 + np.arange(width))
+    shrink = 0.5 / np.sqrt(1 + np.arange(width))
     params = MPRank(C=1.0, ridge="fixed", growth=0.0067).get_params()
     scale = RankScale((1.0, 2.0, 3.0, 4.0, 5.0))
     return Contents(
@@ -110,13 +111,14 @@ def measure(page: Any, path: Path) -> None:
 
 def picture(browser: Any, path: Path) -> None:
     """Take the picture of the docs."""
-    page = browser.new_page(viewport={"width": 1180, "height": 860}, device_scale_factor=1)
+    page = browser.new_page(viewport={"width": 1240, "height": 1180}, device_scale_factor=0.8)
     page.goto(f"file://{path}")
     rate(page, "5241453")
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     page.mouse.move(0, 0)
     PICTURE.parent.mkdir(exist_ok=True)
     page.screenshot(path=str(PICTURE))
+    Image.open(PICTURE).quantize(96).save(PICTURE, optimize=True)  # a third of the bytes
     print(f"{PICTURE.name}: {PICTURE.stat().st_size / 1000:.0f} KB")
 
 

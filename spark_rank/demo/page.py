@@ -64,7 +64,7 @@ def about(contents: Contents) -> list[str]:
         _precision(contents),
         _certainty(contents),
         "“Your rating would tell most” is the title after whose rating the scores of all others "
-        "would be surest, among the 500 most rated.",
+        "would be surest, among the 200 most rated.",
         "The titles behind “because of” are the rated ones that move a score most, with how far.",
     ]
     if contents.left_out:

@@ -2,7 +2,7 @@
 // the least posterior variance. How large the variance gets does not depend on the rating's value.
 
 // proposed are only items that many people know
-const WELL_KNOWN = 500;
+const WELL_KNOWN = 200;
 const WORK = 2e7;
 
 // Returns Σ (x, 1)(x, 1)ᵀ / n over the items that may be listed.
