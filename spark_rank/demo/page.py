@@ -17,7 +17,7 @@ from spark_rank.visible import visible
 # in the order in which they use each other
 SCRIPTS = (
     "linear_algebra", "contents", "mprank", "prank", "proposals", "search", "exchange", "state",
-    "elements", "stars", "drawing", "page",
+    "elements", "stars", "drawing", "choosing", "rating", "learning", "lists", "files", "page",
 )  # fmt: skip
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 

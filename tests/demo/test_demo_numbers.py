@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,19 @@ import pytest
 from numpy.typing import NDArray
 
 from spark_rank.demo.contents import Contents
+from spark_rank.demo.quantised import Quantised
 from spark_rank.demo.scale import DemoScale
+from spark_rank.features.files import open_files, write_files
 from spark_rank.learners import ItemOffsetScorer, MPRank, PRank
 from spark_rank.learners.ridge.systems import ridge_of
+from spark_rank.reader.folding import NOBODY, block_of, learned
+from spark_rank.users.explaining import Influences
+from spark_rank.users.fitting import Limits
+from spark_rank.users.joining import Asked, as_scoring
+from spark_rank.users.learning import LearnJob
+from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.specs import LearnerSpec
+from spark_rank.users.stored_models import StoredModels
 from tests.demo.made import (
     CSV_IDS,
     CSV_LEVELS,
@@ -160,6 +171,59 @@ def test_prank_has_the_same_bits(opened: Open, scale: str, passes: int) -> None:
         assert sum(moved) == each["amount"]
     pulls = sum(each["pull"] for each in found["pulls"])
     assert pulls == pytest.approx(found["scores"][3])
+
+
+def exact_contents() -> Contents:
+    """Return contents whose numbers single precision holds, as feature files have them."""
+    rng = np.random.default_rng(5)
+    features, prior = (
+        Quantised(rng.integers(-20_000, 20_000, (70, 9)).astype(np.int16), np.full(9, 2.0**-scale))
+        for scale in (14, 17)
+    )
+    ends = rng.normal(0, 0.2, (2, 9)).astype(np.float32).astype(np.float64)
+    return made_contents(70, 9, features=features, prior=prior, prior_ends=ends)
+
+
+def test_the_page_folds_in_as_the_reader_does(opened: Open, tmp_path: Path) -> None:
+    contents = exact_contents()
+    assert contents.prior is not None
+    prior = np.vstack([contents.prior.numbers(), contents.prior_ends])
+    files = write_files(
+        tmp_path, contents.features.numbers().astype(np.float32), contents.offset,
+        prior.astype(np.float32), list(contents.item_ids),
+    )  # fmt: skip
+    features = open_files(files, str(tmp_path))
+    scale = RankScale(contents.scale.levels)
+    specs = (
+        LearnerSpec("mprank", "mprank", True, PARAMS),
+        LearnerSpec("prank", "prank", True, {"epochs": 2}),
+    )
+    job = LearnJob(files, specs, {}, 3, 1.0, Limits(scale, 4000, 500, 5))
+    page = opened(contents)
+    for count in (5, 9, 30):
+        items, ratings = drawn(contents, count, seed=count)
+        block = block_of(NOBODY, "", items, ratings)
+        found = fitted_in_page(page, items, ratings)
+        # a row has its weights in single precision
+        row = learned(block, Asked("mprank", None), job, features)
+        weights = np.add(found["coef"], found["expected"])
+        np.testing.assert_allclose(row.column("weights")[0].as_py(), weights, atol=1e-6)
+        assert row.column("intercept")[0].as_py() == pytest.approx(found["intercept"], abs=1e-9)
+        model = StoredModels(as_scoring(row).to_batches()[0], features.item_ids)[0]
+        scores = model.scores(features, np.arange(70))
+        np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
+        if count <= 9:  # with more ratings than features there are many coefficients
+            expected = features.expected_weights(items.astype(np.int32))
+            pulls = Influences(model, features, items, expected, True).rated_items(3)
+            by_item = {each["item"]: each["pull"] for each in found["pulls"][3]}
+            own = [by_item[item] for item in pulls.numbers.tolist()]
+            np.testing.assert_allclose(own, pulls.amounts, atol=1e-4)
+        row = learned(block, Asked("prank", None), job, features)
+        thresholds = page.evaluate(
+            "([items, ratings]) => fitPRank(run, items, ratings, 2).thresholds",
+            [items.tolist(), ratings.tolist()],
+        )
+        assert row.column("thresholds")[0].as_py() == thresholds
 
 
 def mean_variance(contents: Contents, rated: list[int], ridge: float) -> float:

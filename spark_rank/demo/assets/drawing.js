@@ -108,7 +108,8 @@ function roundText(model, number, nameOf) {
   const seen = `Round ${number + 1}, ${nameOf(round.example)}: the line says ${shown(round.score)}, ` +
     `so rank ${round.predicted}; you said rank ${round.rank}.`;
   if (round.predicted === round.rank) return `${seen} Right: nothing moves. Thresholds: ${ordered}.`;
-  const moved = round.moves.flatMap((tau, r) => (tau === 0 ? [] : [`b${r + 1} by ${signedWhole(-tau)}`]));
+  const moved = round.moves.flatMap(
+    (tau, r) => (tau === 0 ? [] : [`b${r + 1} by ${signedWhole(-tau)}`]));
   return `${seen} A mistake: ${moved.join(", ")}; w moves by ${signedWhole(round.amount)} times the ` +
     `item, which now stands at ${shown(round.moved)}. Thresholds keep their order: ${ordered}.`;
 }

@@ -14,10 +14,16 @@ function svgElement(name, attributes = {}, ...children) {
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") node.addEventListener(name, value);
-    else if (value !== false && value !== null) node.setAttribute(name, value === true ? "" : value);
+    else if (value !== false) node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child !== null));
   return node;
+}
+
+// Returns a row of a table; the cell of the column `head` is its header.
+function tableRow(cells, head, attributes = {}) {
+  return element("tr", attributes, ...cells.map((cell, column) =>
+    (column === head ? element("th", {scope: "row"}, cell) : element("td", {}, cell))));
 }
 
 function byId(id) {

@@ -115,7 +115,7 @@ function modelFromJSON(run, text) {
   }
   return {
     kind, coef: Float64Array.from(stored.coef_), intercept: stored.intercept_,
-    thresholds: stored.thresholds_, expected: Float64Array.from(expected ?? new Array(run.width).fill(0)),
-    imported: true,
+    thresholds: stored.thresholds_, imported: true,
+    expected: expected ? Float64Array.from(expected) : new Float64Array(run.width),
   };
 }

@@ -1,9 +1,9 @@
 // Which rating would tell most: the one after which the scores of all items that may be listed have
 // the least posterior variance. How large the variance gets does not depend on the rating's value.
 
-// proposed are only items that many people know
+// proposed are only items that many people know; of wide features fewer, so that no answer is slow
 const WELL_KNOWN = 200;
-const WORK = 2e7;
+const WORK = 5e6;
 
 // Returns Σ (x, 1)(x, 1)ᵀ / n over the items that may be listed.
 function secondMoments(run) {

@@ -57,7 +57,8 @@ function starControl(stars, title, name, rate) {
     labels.forEach((label, i) => label.classList.toggle("on", i <= chosen));
     output.textContent = rating === null ? "not rated" : shownRating(rating);
   };
-  return {element: field, show, focus: () => (inputs.find((input) => input.checked) ?? inputs[0]).focus()};
+  const focus = () => (inputs.find((input) => input.checked) ?? inputs[0]).focus();
+  return {element: field, show, focus};
 }
 
 function sliderControl(scale, title, rate) {
@@ -68,15 +69,19 @@ function sliderControl(scale, title, rate) {
   const output = element("output", {class: "value"});
   const slider = element("input", {
     type: "range", min: least, max: most, step, "aria-label": `Your rating of ${title}`,
-    input: () => { output.textContent = shownRating(ratingAt(Number(slider.value))); },
+    input: () => tell(ratingAt(Number(slider.value))),
     change: () => rate(ratingAt(Number(slider.value))),
   });
   const sure = element("button", {type: "button", click: () => rate(ratingAt(Number(slider.value)))},
     "Rate", unseen(` ${title}`));
+  const tell = (rating) => {
+    const text = rating === null ? "not rated" : shownRating(rating);
+    slider.setAttribute("aria-valuetext", text);
+    output.textContent = text;
+  };
   const show = (rating) => {
     if (rating !== null) slider.value = valueOf(rating);
-    slider.setAttribute("aria-valuetext", rating === null ? "not rated" : shownRating(rating));
-    output.textContent = rating === null ? "not rated" : shownRating(rating);
+    tell(rating);
     sure.hidden = rating !== null;
   };
   const box = element("div", {class: "slider"}, slider, output, sure);
