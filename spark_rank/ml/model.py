@@ -57,7 +57,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         })  # fmt: skip
         name, trained = self.getPredictionCol(), self.trained
         predicted = predict(
-            pairs, trained.own_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
+            pairs, trained.scoring_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
             prediction=name, known=_KNOWN,
         )  # fmt: skip
         if strategy == DROP:
@@ -120,7 +120,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         blocks = newly_rated(trained, self._ratings(dataset))
         job = EvaluateJob(trained.job.files, measures)
         sizes = blocks.select("user_id", (F.size("items") - F.col("n_train")).alias("n_test"))
-        models = trained.own_models().drop("n_test").join(sizes, "user_id")
+        models = trained.scoring_models().drop("n_test").join(sizes, "user_id")
         return evaluate(blocks, models, job, trained.buckets).drop(CURVE)
 
     def explain(self, user: Any, item: Any = None, count: int = 10) -> dict[str, Any]:

@@ -73,17 +73,22 @@ class Trained:
         return self.config.prepare.buckets
 
     def own_models(self) -> DataFrame:
-        """Return the models of the learner, one per user, with the columns that it fills."""
-        own = self.models.where(F.col("learner") == self.spec.label)
-        return own.select(*self.filled_columns)
+        """Return the models of the learner, one per user."""
+        return self.models.where(F.col("learner") == self.spec.label)
+
+    def scoring_models(self) -> DataFrame:
+        """Return these models without the columns in which none of them has a value.
+
+        Spark takes long to hand columns of null lists to a worker, and scoring does without them.
+        """
+        return self.own_models().select(*self._filled_columns)
 
     @cached_property
-    def filled_columns(self) -> list[str]:
-        """Return the columns in which some model has a value; Spark is slow with null lists."""
-        own = self.models.where(F.col("learner") == self.spec.label)
-        some = [F.max(F.col(name).isNotNull()).alias(name) for name in own.columns]
-        found = own.agg(*some).head()
-        return [name for name in own.columns if found is None or found[name] is not False]
+    def _filled_columns(self) -> list[str]:
+        own = self.own_models()
+        filled = own.agg(*[F.max(F.col(name).isNotNull()).alias(name) for name in own.columns])
+        row = filled.head()
+        return [name for name in own.columns if row is None or row[name] is not False]
 
     @cached_property
     def opened(self) -> ItemFeatures:
