@@ -727,17 +727,17 @@ class DemoConfig:
 
     items: int = setting(
         5000,
-        "how many of the most rated items the page has; fewer make it smaller",
+        "number of items on the page, the most rated ones; a page of fewer items is smaller",
         at_least=2,
         at_most=100_000,
     )
     learner: str | None = setting(
         None,
-        "which linear mprank of train.learners the page learns, by label; null: that of the lists, "
-        "or else the first",
+        "label of the linear mprank that the page learns; null: the learner of the lists if it is "
+        "one, else the first of train.learners that is",
         example="mprank_linear",
     )
-    noun: str = setting("films", "what the page calls the items, in the plural", example="jokes")
+    noun: str = setting("films", "what the page calls the items, a plural", example="jokes")
 
 
 @dataclass(frozen=True)
