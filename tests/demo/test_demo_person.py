@@ -137,6 +137,9 @@ def test_prank_shows_mistakes_moves_and_order(opened: Open) -> None:
     assert sum(found) == mistakes > 0
     page.click("#earlier")
     assert page.inner_text("#round-of") == "6 of 7"
+    page.click("#last-update")
+    last = max(number for number, mistake in enumerate(found) if mistake)
+    assert page.inner_text("#round-of") == f"{last + 1} of 7"
     page.select_option("#passes", "5")
     assert page.inner_text("#round-of") == "35 of 35"
     page.click("summary")

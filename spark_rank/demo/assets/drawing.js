@@ -1,13 +1,13 @@
 // Pictures: PRank's line with its thresholds and the moves of a round, and small bars of scores.
 
-const LINE = {width: 640, left: 14, right: 626, top: 30, bottom: 84, row: 24};
+const LINE = {width: 640, left: 14, right: 626, top: 38, bottom: 92, row: 24, letter: 6.5};
 
 // Draws a round into an SVG element: items on the line w·x, thresholds as bars across it, and what
 // the round moved as arrows.
 function drawRound(svg, model, number) {
   const round = model.rounds[number];
   const scores = model.rows.map((row) => dot(row, 0, round.coefAfter, 0, row.length));
-  const at = placeOn([...scores, round.score, ...round.before, ...round.after]);
+  const at = placeOn([...scores, round.score], [...round.before, ...round.after]);
   const points = stacked(scores.map((score, example) => ({example, x: at(score)})));
   const height = LINE.bottom + LINE.row * (1 + Math.max(0, ...points.map((point) => point.row)));
   svg.setAttribute("viewBox", `0 0 ${LINE.width} ${height + 8}`);
@@ -18,12 +18,16 @@ function drawRound(svg, model, number) {
   svg.setAttribute("aria-label", roundText(model, number, (item) => `item ${item + 1}`));
 }
 
-// Returns where on the picture a number of the line is.
-function placeOn(values) {
-  const least = Math.min(...values), most = Math.max(...values);
-  const pad = Math.max(0.6, 0.06 * (most - least));
-  const scale = (LINE.right - LINE.left) / (most - least + 2 * pad);
-  return (value) => LINE.left + (value - least + pad) * scale;
+// Returns where on the picture a number of the line is: even around the thresholds, closer and closer
+// together far from them, so that far items leave room for the ranks.
+function placeOn(scores, thresholds) {
+  const least = Math.min(...thresholds), most = Math.max(...thresholds);
+  const middle = (least + most) / 2, reach = Math.max(1.5, most - least);
+  const bent = (value) => Math.asinh((value - middle) / reach);
+  const ends = [...scores, least - 0.7 * reach, most + 0.7 * reach].map(bent);
+  const first = Math.min(...ends), last = Math.max(...ends), pad = 0.04 * (last - first);
+  const scale = (LINE.right - LINE.left) / (last - first + 2 * pad);
+  return (value) => LINE.left + (bent(value) - first + pad) * scale;
 }
 
 // Gives every point a row, so that none covers another.
@@ -48,7 +52,7 @@ function zones(thresholds, at, height) {
       x: edges[r], y: LINE.top, width, height: height - LINE.top, class: r % 2 ? "odd" : "even",
     });
     const name = width > 46 ? `rank ${r + 1}` : width > 14 ? String(r + 1) : "";
-    return [field, svgElement("text", {x: (edges[r] + end) / 2, y: 24, class: "zone"}, name)];
+    return [field, svgElement("text", {x: (edges[r] + end) / 2, y: 33, class: "zone"}, name)];
   });
 }
 
@@ -66,10 +70,19 @@ function bars(round, at, height) {
     marks.push(svgElement("line", {x1: x, x2: x, y1: LINE.top, y2: height, class: "cut"}));
     named.set(threshold, [...(named.get(threshold) ?? []), r + 1]);
   });
+  return [...marks, ...names(named, at)];
+}
+
+// Returns the names of thresholds, in two rows where they are close; one without room has none.
+function names(named, at) {
+  const ends = [-Infinity, -Infinity], marks = [];
   for (const [threshold, numbers] of named) {
-    const first = numbers[0], last = numbers[numbers.length - 1];
+    const first = numbers[0], last = numbers[numbers.length - 1], x = at(threshold);
     const name = first === last ? `b${first}` : `b${first}–${last}`;
-    marks.push(svgElement("text", {x: at(threshold), y: 10, class: "name"}, name));
+    const half = LINE.letter * name.length / 2, row = ends.findIndex((end) => x - half > end);
+    if (row < 0) continue;
+    ends[row] = x + half;
+    marks.push(svgElement("text", {x, y: 20 - 11 * row, class: "name"}, name));
   }
   return marks;
 }

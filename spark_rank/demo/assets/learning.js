@@ -71,6 +71,11 @@ function roundRow(round, number) {
   ], 0, {"aria-current": number === view.round ? "true" : false});
 }
 
+// Returns the last round that moved the rule; the first one if none did.
+function lastUpdate(model) {
+  return Math.max(0, model.rounds.findLastIndex((round) => round.predicted !== round.rank));
+}
+
 function showRound(number) {
   view.round = Math.max(0, Math.min(number, view.model.rounds.length - 1));
   showRounds();

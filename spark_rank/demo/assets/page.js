@@ -74,6 +74,7 @@ function listen() {
     },
     earlier: () => showRound(view.round - 1),
     later: () => showRound(view.round + 1),
+    "last-update": () => showRound(lastUpdate(view.model)),
     flip,
     more: showMore,
     "save-ratings": saveRatings,
