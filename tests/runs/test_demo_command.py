@@ -19,10 +19,17 @@ from pyspark.sql import SparkSession
 
 from spark_rank import Recommender, cli
 from spark_rank.config import load_config
+from spark_rank.config.schema import DemoConfig, RecommendConfig
 from spark_rank.demo import reading
+from spark_rank.demo.page import page_of
+from spark_rank.demo.reading import DemoSource
+from spark_rank.runs.users import folder_of
+from spark_rank.session.filesystem import Filesystem
 from spark_rank.stages import STAGES
 from spark_rank.stages.runner import run_stages
 from spark_rank.store.run import Run
+from spark_rank.store.run_records import RunRecords
+from spark_rank.store.self_checked import DEMO_PAGE
 from spark_rank.tables.contracts import ITEMS, RATINGS
 from tests.demo.made import CSV_IDS, CSV_LEVELS, RATINGS_CSV
 
@@ -83,6 +90,15 @@ def test_the_store_stays_sound_and_a_changed_page_is_found(
     page(store).write_bytes(first.replace(b"Choose", b"Chose!", 1))
     assert cli.main(verify) == 3
     assert "demo/index.html" in capsys.readouterr().out
+
+
+def test_a_store_on_any_file_system_gives_the_same_page(store: Path, spark: SparkSession) -> None:
+    assert demo(store) == 0
+    first = page(store).read_bytes()
+    run = RunRecords(Filesystem(spark), f"file:{store}", "copy")
+    source = DemoSource(folder_of(run), run.run_id, DemoConfig(), RecommendConfig())
+    run.files.write_text(run.path(DEMO_PAGE), page_of(source.contents()))
+    assert page(store).read_bytes() == first
 
 
 def test_settings_of_the_page(store: Path) -> None:
