@@ -15,7 +15,7 @@ import pytest
 from spark_rank.demo.page import page_of
 from spark_rank.demo.scale import DemoScale
 from spark_rank.learners import MPRank
-from tests.demo.made import HALF, made_contents, scale_of
+from tests.demo.made import HALF, PARAMS, made_contents, scale_of
 
 pytestmark = pytest.mark.browser
 
@@ -202,6 +202,18 @@ def test_few_ratings_give_what_is_expected(opened: Open) -> None:
     assert "expected of somebody" in page.inner_text("#model")
     assert page.locator("#unseen li").count() == 10
     assert "No rating of yours moves it" in page.inner_text("#unseen")
+
+
+def test_a_ridge_that_is_lost_in_rounding_is_told(opened: Open) -> None:
+    params = {**PARAMS, "C": 1e30, "growth": 0.0}
+    page = opened(made_contents(60, 8, params=params))
+    assert page.locator("#unsolved").is_hidden()
+    choose_and_rate(page, 4)
+    assert page.locator("#unsolved").is_visible()
+    assert page.locator("#results-of").is_hidden()
+    page.check("input[value=prank]")
+    assert page.locator("#unsolved").is_hidden()
+    assert page.locator("#unseen li").count() == 10
 
 
 def test_half_stars(opened: Open) -> None:

@@ -33,7 +33,7 @@ function showProposals() {
   const popular = wellKnown(run, out, SHOWN);
   popular.forEach((item) => out.add(item));
   const rated = steps.now.ratings.map(([item]) => item);
-  const telling = informative(run, moments, rated, out, SHOWN);
+  const telling = orNull(() => informative(run, moments, rated, out, SHOWN)) ?? [];
   byId("popular").replaceChildren(...popular.map(choiceButton));
   byId("informative").replaceChildren(...telling.map(choiceButton));
   view.proposed = [...popular, ...telling];

@@ -5,7 +5,7 @@ function showLearned() {
   byId("changed").hidden = !(view.changed && steps.now.ratings.length > 0);
   byId("learn").disabled = steps.now.ratings.length === 0;
   byId("results-of").hidden = model === null;
-  byId("no-model").hidden = model !== null;
+  byId("no-model").hidden = model !== null || !byId("unsolved").hidden;
   byId("jump-list").hidden = model === null;
   byId("save-model").disabled = model === null || model.imported === true;
   byId("prank").hidden = !drawn;

@@ -45,16 +45,27 @@ function refresh() {
 function learn(started = performance.now()) {
   const items = steps.now.ratings.map(([item]) => item);
   const ratings = steps.now.ratings.map(([, rating]) => rating);
-  view.model = items.length === 0 ? null
-    : document.querySelector("input[name=method]:checked").value === "mprank"
-      ? fitMPRank(run, items, ratings)
-      : fitPRank(run, items, ratings, Number(byId("passes").value));
+  const fit = () => document.querySelector("input[name=method]:checked").value === "mprank"
+    ? fitMPRank(run, items, ratings)
+    : fitPRank(run, items, ratings, Number(byId("passes").value));
+  view.model = items.length === 0 ? null : orNull(fit);
+  byId("unsolved").hidden = items.length === 0 || view.model !== null;
   view.round = null;
   view.changed = false;
   score();
   showLearned();
   byId("time").textContent = view.model === null ? ""
     : `From the rating to the list: ${shown(performance.now() - started, 1)} ms.`;
+}
+
+// Returns what `solve` does; null where rounding has left no system that can be solved.
+function orNull(solve) {
+  try {
+    return solve();
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 function score() {
