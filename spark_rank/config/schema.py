@@ -19,6 +19,9 @@ WrittenFormat = Literal[
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
 FeatureKind = Literal["factors", "als", "panel", "reference", "given", "offset"]
+# the parts of a given split, in the order of their numbers in the table `ratings`
+PartName = Literal["train", "validation", "test"]
+PARTS: tuple[PartName, ...] = ("train", "validation", "test")
 # kinds that learn factors of the items and a prior of every user
 FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
 # the baseline that can make lists, beside train.learners
@@ -43,6 +46,14 @@ class InputConfig:
     path: str | None = setting(
         None, "file, directory or glob; null: the generated data set", example="ratings.csv"
     )
+    test_path: str | None = setting(
+        None,
+        "a given split: file, directory or glob of the part test; input.path is the part train",
+        example="test.csv",
+    )
+    validation_path: str | None = setting(
+        None, "a given split: the same of the part validation", example="validation.csv"
+    )
     format: InputFormat | None = setting(
         None,
         "format of the ratings; null or auto: recognised from the first lines",
@@ -63,7 +74,8 @@ class InputConfig:
     columns: dict[str, str | None] = setting(
         {},
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
-        "positions from 0 in csv; a null timestamp is left out)",
+        "positions from 0 in csv; a null timestamp is left out), and part: that which says train, "
+        "validation or test",
         example="{user: who, item: film, rating: stars}",
     )
     decimal: Literal[".", ","] | None = setting(
@@ -127,6 +139,12 @@ class InputConfig:
         at_least=0.0,
         at_most=1.0,
     )
+
+    @property
+    def has_parts(self) -> bool:
+        """Tell whether the input says which ratings are held out."""
+        named = self.test_path, self.validation_path, self.columns.get("part")
+        return any(name is not None for name in named)
 
     @property
     def separator(self) -> str | None:
@@ -196,22 +214,37 @@ class FilterConfig:
 class PrepareConfig:
     """User blocks and the split inside them."""
 
-    split: Literal["random", "temporal", "leave_last", "k_fold"] = setting(
+    split: Literal[
+        "random", "temporal", "leave_last", "k_fold", "global", "global_k_fold", "given"
+    ] = setting(
         "random",
-        "which ratings of each user to hold out: random: a random share; temporal: the latest "
-        "share; leave_last: the latest `leave_last`; k_fold: fold `fold` of `folds`",
+        "which ratings to hold out. Of each user: random: a random share; temporal: the latest "
+        "share; leave_last: the latest `leave_last`; k_fold: fold `fold` of `folds`. Of all "
+        "ratings together, whosever they are: global: a random share; global_k_fold: fold `fold` "
+        "of `folds`. given: those that the input names (input.test_path, input.columns.part)",
     )
     train_share: float = setting(
         0.5,
-        "random and temporal: share of each user's ratings to train on",
+        "random and temporal: share of each user's ratings to train on; global: of all ratings",
         above=0.0,
         at_most=1.0,
     )
     leave_last: int = setting(
         1, "leave_last: how many ratings of each user to hold out", at_least=1
     )
-    folds: int = setting(5, "k_fold: number of folds", at_least=2, at_most=1000)
-    fold: int = setting(1, "k_fold: the fold to hold out, from 1", at_least=1)
+    folds: int = setting(5, "k_fold and global_k_fold: number of folds", at_least=2, at_most=1000)
+    fold: int = setting(1, "k_fold and global_k_fold: the fold to hold out, from 1", at_least=1)
+    train_parts: list[PartName] = setting(
+        ["train"],
+        "given: the parts to train on; parts that are neither here nor held out are left out",
+        example="[train, validation]",
+    )
+    held_out_part: PartName = setting("test", "given: the part to hold out")
+    test: Literal["chosen", "random"] = setting(
+        "chosen",
+        "what the held-out ratings are, a label of the metrics: of items that users chose to rate, "
+        "or of random items that they were asked to rate",
+    )
     filters: list[FilterConfig] = setting(
         [],
         "which users and items to keep before the split, one filter after the other: user_min, "
@@ -579,6 +612,23 @@ class EvaluateConfig:
         at_most=0.9999,
         example="0.9",
     )
+    candidates: Literal["rated", "all", "sampled"] = setting(
+        "rated",
+        "which items compete: rated: the held-out items alone; all: also make every user's list of "
+        "all items that are not in the training part, and measure it (table list_metrics); "
+        "sampled: the same among the relevant items and `sampled_items` others",
+    )
+    sampled_items: int = setting(
+        100,
+        "sampled: other items drawn for every user, by hash",
+        at_least=1,
+        at_most=1_000_000,
+    )
+    list_learners: list[str] = setting(
+        [],
+        "all and sampled: whose lists, by label; empty: recommend.learner's",
+        example="[mprank_linear, item_offset]",
+    )
 
 
 @dataclass(frozen=True)
@@ -661,6 +711,33 @@ class RecommendConfig:
     bottom: int = setting(
         3, "number of worst unseen items, which not to watch; 0: none", at_least=0, at_most=1000
     )
+    beta: float = setting(
+        6.0,
+        "how much it counts whether a user would choose an item at all: lists are in the order of "
+        "score + beta · σ · choice, where choice is near 1 for items that such users choose and "
+        "near 0 for others, and σ the deviation of ratings from their predictions; 0: the score "
+        "alone. Of features.kind factors, for learners whose scores are ratings",
+        at_least=0.0,
+    )
+    diversity: float = setting(
+        0.0,
+        "how much the items of a list shall differ: each is taken by (1 - diversity) · its value, "
+        "from 0 to 1 among five times as many items as the list has, minus diversity times its "
+        "greatest cosine with an item above it",
+        at_least=0.0,
+        at_most=1.0,
+    )
+    cut: Literal["none", "gap", "largest_gap"] = setting(
+        "none",
+        "where a list ends before it has `top` items: at the first gap of at least `cut_gap` "
+        "between two values, or at the largest gap, if it is more than `cut_share` of the list's "
+        "range",
+    )
+    cut_gap: float = setting(0.5, "gap: least gap", at_least=0.0)
+    cut_share: float = setting(
+        0.3, "largest_gap: least share of the list's range", at_least=0.0, at_most=1.0
+    )
+    cut_least: int = setting(3, "least number of items of a list that is cut", at_least=1)
     min_ratings: int = setting(
         0, "smallest number of training ratings of an item in a list", at_least=0
     )

@@ -14,10 +14,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from spark_rank.features.choice import Choice
 from spark_rank.features.expected import expected_weights
 from spark_rank.features.gathering import gathered_rows
 from spark_rank.features.pool import ReviewerPool
-from spark_rank.records.features import POOL_ARRAYS, FeatureFiles, MappedFile, PoolFiles
+from spark_rank.records.features import (
+    POOL_ARRAYS,
+    ChoiceFiles,
+    FeatureFiles,
+    MappedFile,
+    PoolFiles,
+)
 
 if TYPE_CHECKING:  # these files are also read without Spark
     from pyspark.sql import SparkSession
@@ -32,7 +39,7 @@ class ItemFeatures:
 
     `prior` gives the prior weights of a user who rated the items J, whatever the ratings:
     ``Σ_J prior_j / √|J| + prior_{−2} + prior_{−1} log |J|`` on the features. So it has two rows
-    more than there are items; without a prior it has no rows.
+    more than there are items; without a prior it has no rows. `choice` tells what users choose.
     """
 
     matrix: NDArray[np.float32]
@@ -40,6 +47,7 @@ class ItemFeatures:
     prior: NDArray[np.float32]
     item_ids: pa.StringArray
     pool: ReviewerPool | None = None
+    choice: Choice | None = None
 
     def reviewers(self, user: int, user_id: str) -> NDArray[np.int32] | None:
         """Return the numbers of this user's reviewers; None if all users share the features."""
@@ -88,6 +96,7 @@ def write_files(
     prior: NDArray[np.float32],
     item_ids: list[str],
     pool: ReviewerPool | None = None,
+    choice: Choice | None = None,
 ) -> FeatureFiles:
     """Write the files to a local folder under names with their checksums."""
     return FeatureFiles(
@@ -96,6 +105,7 @@ def write_files(
         publish_array(folder, "prior", prior),
         _publish(folder, "item_ids", ".arrow", lambda path: _save_ids(path, item_ids)),
         None if pool is None else _write_pool(folder, pool),
+        None if choice is None else _write_choice(folder, choice),
     )
 
 
@@ -129,6 +139,9 @@ def open_files(files: FeatureFiles, folder: str) -> ItemFeatures:
         _mapped(paths[files.prior]),
         item_ids,
         pool,
+        None
+        if files.choice is None
+        else Choice(_mapped(paths[files.choice.decoder]), _mapped(paths[files.choice.encoder])),
     )
 
 
@@ -152,6 +165,13 @@ def file_checksum(path: Path) -> str:
 def _write_pool(folder: Path, pool: ReviewerPool) -> PoolFiles:
     arrays = {name: publish_array(folder, name, getattr(pool, name)) for name in POOL_ARRAYS}
     return PoolFiles(**arrays, size=pool.size, seed=pool.seed)
+
+
+def _write_choice(folder: Path, choice: Choice) -> ChoiceFiles:
+    return ChoiceFiles(
+        publish_array(folder, "choice_decoder", choice.decoder),
+        publish_array(folder, "choice_encoder", choice.encoder),
+    )
 
 
 def _save_ids(path: Path, item_ids: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Measures models on held-out ratings: a row per user and learner, and ROC curves."""
+"""Measures models on held-out ratings: a row per user and learner, ROC curves, and lists."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from spark_rank.frames.buckets import held_out_part, with_models
 from spark_rank.session.workers import by_workers
@@ -18,8 +19,14 @@ from spark_rank.users.evaluating import (
     EvaluateJob,
     evaluate_bucket,
 )
+from spark_rank.users.joining import MODELS_SCHEMA, Asked
+from spark_rank.users.list_measuring import SUM_COLUMNS, SUM_SCHEMA, MeasureJob, measure_bucket
+from spark_rank.users.recommending import Shared
 from spark_rank.users.roc_sums import ROC_SUM_COLUMNS, roc_table, summed_curves
 from spark_rank.users.user_groups import UserGroups
+
+# users whose scores of all items are in memory at once
+_USERS_AT_ONCE = 512
 
 
 def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int) -> DataFrame:
@@ -36,6 +43,26 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
         f"{ddl(METRICS.columns)}, {CURVE} array<float>",
         tasks,
     )
+
+
+def list_sums(
+    blocks: DataFrame,
+    models: DataFrame,
+    asked: Asked,
+    job: MeasureJob,
+    facts: Shared,
+    tasks: int,
+) -> pa.Table:
+    """Return the tasks' sums over the lists of one learner, for `list_table`."""
+    return with_models(
+        blocks.select("user", "user_id", "items", "ratings", "n_train", "bucket"),
+        models.where(F.col("learner").isin(*asked.learners)),
+        (*MODELS_SCHEMA.names, "bucket"),
+        partial(measure_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
+        SUM_SCHEMA,
+        ddl(SUM_COLUMNS),
+        tasks,
+    ).toArrow()
 
 
 def roc(measured: DataFrame, groups: UserGroups) -> pa.Table:

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.errors import InputDataError
 from spark_rank.features.als import learn_als_factors
+from spark_rank.features.choice import Choice, learn_choice
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import write_files
@@ -50,7 +51,8 @@ class FeatureArrays:
 
     `items` has ``item, item_id, offset``. `matrix` has no columns if users share no features,
     `prior` no rows if there is no prior. `squared_radius` bounds ‖x‖² over items and users.
-    `reviewers` has the columns of the table `panel`; `kind` makes the facts.
+    `reviewers` has the columns of the table `panel`, `choice` tells what users choose; `kind` makes
+    the facts.
     """
 
     items: pa.Table
@@ -59,6 +61,7 @@ class FeatureArrays:
     squared_radius: float
     pool: ReviewerPool | None = None
     reviewers: pa.Table | None = None
+    choice: Choice | None = None
     kind: Callable[..., FeatureFacts] = FeatureFacts
 
     @classmethod
@@ -83,6 +86,7 @@ class FeatureArrays:
             self.prior,
             self.items.column("item_id").to_pylist(),
             self.pool,
+            self.choice,
         )
 
     def facts(self, files: FeatureFiles) -> FeatureFacts:
@@ -101,7 +105,7 @@ def factor_features(
     max_ratings: int = 10_000_000,
     progress: Progress | None = None,
 ) -> FeatureArrays:
-    """Learn item factors and the prior of users from a hash sample of the users.
+    """Learn item factors, the prior of users and what they choose from a hash sample of the users.
 
     The sample is `user_share` of the users, or less if it had more than about `max_ratings`.
     `progress` is called with the number of every round and the noise.
@@ -121,7 +125,10 @@ def factor_features(
             "features.max_ratings"
         )
     factors = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
-    return _with_factors(in_order, factors)
+    choice = learn_choice(
+        data.items, data.ends, data.n_items, scale=float(np.sqrt(factors.noise)), seed=seed
+    )
+    return replace(_with_factors(in_order, factors), choice=choice)
 
 
 def als_features(

@@ -12,6 +12,7 @@ from spark_rank.metrics.batch import (
 )
 from spark_rank.metrics.bounds import margin_bound, margin_bounds, stability_bound, stability_bounds
 from spark_rank.metrics.comparison import PairedComparison, compare_paired, holm
+from spark_rank.metrics.errors import mean_absolute_error, root_mean_squared_error
 from spark_rank.metrics.intervals import (
     Description,
     Interval,
@@ -19,6 +20,14 @@ from spark_rank.metrics.intervals import (
     describe,
     t_interval,
     t_interval_of,
+)
+from spark_rank.metrics.lists import (
+    HIT_METRICS,
+    coverage,
+    genre_divergence,
+    gini,
+    hit_metrics,
+    intra_list_diversity,
 )
 from spark_rank.metrics.margin import margin_loss
 from spark_rank.metrics.order import ranking
@@ -35,6 +44,7 @@ from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
 
 __all__ = [
     "BATCH_METRICS",
+    "HIT_METRICS",
     "TRAINING_METRICS",
     "Description",
     "Interval",
@@ -48,13 +58,19 @@ __all__ = [
     "batch_training_metrics",
     "bootstrap_interval",
     "compare_paired",
+    "coverage",
     "describe",
     "exact_rank_rate",
+    "genre_divergence",
+    "gini",
+    "hit_metrics",
     "holm",
+    "intra_list_diversity",
     "margin_bound",
     "margin_bounds",
     "margin_loss",
     "mean_1norm_difference",
+    "mean_absolute_error",
     "mean_squared_difference",
     "ndcg",
     "nearest_ranks",
@@ -65,6 +81,7 @@ __all__ = [
     "ranking",
     "recall",
     "roc_curve",
+    "root_mean_squared_error",
     "stability_bound",
     "stability_bounds",
     "t_interval",

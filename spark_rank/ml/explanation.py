@@ -27,13 +27,18 @@ def case_of(trained: Trained, user: str) -> Case:
     models = scoring_models(as_scoring(trained.models.where(is_user).toArrow()), asked)
     batch = blocks.combine_chunks().to_batches()[0]
     scale = trained.scale
-    job = RecommendJob(trained.job.files, asked.learner, _TOP, _BOTTOM, scale, *trained.limits)
+    job = RecommendJob(
+        trained.job.files, asked.learner, _TOP, _BOTTOM, scale, *trained.limits,
+        beta=trained.config.recommend.beta,
+    )  # fmt: skip
     panel = trained.tables.get(PANEL.table)
     reviewers = [] if panel is None else panel.select("feature", "user_id").collect()
     return Case(
         with_models(batch, models, pa.array([0], pa.int32())),
         record.asDict(), blocks.to_pylist()[0], trained.item_facts, trained.opened,
-        Catalogue.of(trained.opened, list_facts(trained.item_facts)), job,
+        Catalogue.of(
+            trained.opened, list_facts(trained.item_facts), choices=job.beta > 0.0
+        ), job,
         {row["feature"]: row["user_id"] for row in reviewers},
         trained.config.features.kind in FACTOR_KINDS,
     )  # fmt: skip

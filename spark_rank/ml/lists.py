@@ -47,10 +47,11 @@ def lists_of_users(
     blocks = trained.blocks
     if users is not None:
         blocks = blocks.join(users.select("user_id").distinct(), "user_id", "left_semi")
-    if rated:
-        blocks = blocks.withColumn("items", F.slice("items", 1, 0))
     spec, scale = trained.spec, trained.scale
-    job = RecommendJob(trained.job.files, spec.label, count, 0, scale, *trained.limits)
+    job = RecommendJob(
+        trained.job.files, spec.label, count, 0, scale, *trained.limits,
+        beta=trained.config.recommend.beta, rated=rated,
+    )  # fmt: skip
     facts = share(trained.spark, facts_as_bytes(list_facts(trained.item_facts)))
     rows = recommend(
         blocks, trained.models, Asked(spec.label, ITEM_OFFSET), job, facts, trained.buckets

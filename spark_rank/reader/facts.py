@@ -16,6 +16,7 @@ from spark_rank.reader.recorded import (
     asked_models,
     ensemble_spec,
     has_refitted,
+    order_of_lists,
     rating_limits,
     recorded_ensembles,
     recorded_job,
@@ -114,7 +115,10 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
         specs = (*learn.specs, ensemble_spec(ensembles[label], seed))
         learn = replace(learn, specs=specs)
     low, high = rating_limits(run)
-    score = RecommendJob(files, label, lists.top, lists.bottom, learn.limits.scale, low, high)
+    score = RecommendJob(
+        files, label, lists.top, lists.bottom, learn.limits.scale, low, high, lists.beta,
+        order=order_of_lists(lists),
+    )  # fmt: skip
     tables = (MODELS, *((ENSEMBLE_MODELS,) if label in ensembles else ()))
     panel = PANEL
     if all_ratings:

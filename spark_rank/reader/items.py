@@ -27,15 +27,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Items:
-    """Items by number; `facts` has ``item, item_id, title, n_ratings, candidate`` of each."""
+    """Items by number; `facts` has ``item, item_id, title, n_ratings, candidate`` of each.
+
+    With `choices` the catalogue is for lists in which choices count.
+    """
 
     features: ItemFeatures
     facts: pa.Table
+    choices: bool
 
     @cached_property
     def catalogue(self) -> Catalogue:
         """Return the items that may be in a list."""
-        return Catalogue.of(self.features, list_facts(self.facts))
+        return Catalogue.of(self.features, list_facts(self.facts), choices=self.choices)
 
     @cached_property
     def ids(self) -> list[str]:
@@ -91,9 +95,8 @@ def items_of(
         _named(folder, lists, "exclude"),
         counted_only=bool((folder.record("prepare") or {})["settings"]["filters"]),
     )
-    return Items(
-        features, item_facts(folder.read(ITEMS, ["item", "item_id"]), counts, titles, rules)
-    )
+    facts = item_facts(folder.read(ITEMS, ["item", "item_id"]), counts, titles, rules)
+    return Items(features, facts, lists.beta > 0.0)
 
 
 def _named(folder: RunFolder, lists: RecommendConfig, key: str) -> list[str] | None:

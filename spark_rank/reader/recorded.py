@@ -25,9 +25,12 @@ from spark_rank.users.fitting import Limits
 from spark_rank.users.joining import Asked
 from spark_rank.users.learning import FAILED, LearnJob
 from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.recommending import ListOrder
 from spark_rank.users.specs import LearnerSpec
 
 REFIT = "refit"
+# items, over the length of a list, among which a diverse one chooses
+_POOL = 5
 
 Record = dict[str, Any]
 
@@ -116,6 +119,14 @@ def asked_learner(settings: RecommendConfig, run: Recorded, key: str = "recommen
     if name not in labels:
         raise ConfigError(f"{key}: the run has no models of {name!r}, only of {', '.join(labels)}")
     return name
+
+
+def order_of_lists(settings: RecommendConfig) -> ListOrder:
+    """Return what becomes of the lists of best items."""
+    return ListOrder(
+        settings.diversity, _POOL * settings.top, settings.cut, settings.cut_gap,
+        settings.cut_share, settings.cut_least,
+    )  # fmt: skip
 
 
 def asked_models(run: Recorded, label: str) -> Asked:

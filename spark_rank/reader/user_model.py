@@ -15,7 +15,7 @@ from spark_rank.config.schema import FACTOR_KINDS
 from spark_rank.reader.facts import ModelFacts
 from spark_rank.reader.items import Items
 from spark_rank.users.cases import Case
-from spark_rank.users.recommending import lists_of
+from spark_rank.users.recommending import LeftOut, lists_of
 from spark_rank.users.stored_models import StoredModel, StoredModels
 
 Row = dict[str, Any]
@@ -63,14 +63,13 @@ class UserModel:
 
         `exclude` may name items that the run does not have.
         """
-        seen = np.concatenate([self.block["items"], self.items.known(exclude)]).astype(np.int32)
-        column = pa.ListArray.from_arrays(pa.array([0, len(seen)], pa.int32()), pa.array(seen))
-        place = self.batch.schema.get_field_index("items")
-        batch = self.batch.set_column(place, self.batch.schema.field(place), column)
-        job = replace(self.facts.score, top=count, bottom=0)
         if count < 1:
             return []
-        lists = lists_of(batch, job, self.items.features, self.items.catalogue)
+        catalogue = self.items.catalogue
+        items = np.concatenate([self.block["items"], self.items.known(exclude)]).astype(np.int32)
+        left_out = LeftOut(catalogue.position_of[items], np.array([0, len(items)]))
+        job = replace(self.facts.score, top=count, bottom=0)
+        lists = lists_of(self.batch, job, self.items.features, catalogue, left_out)
         rows: list[Row] = lists.to_pylist()
         return rows
 

@@ -38,19 +38,29 @@ POOL_ARRAYS = tuple(field.name for field in fields(PoolFiles) if field.name not 
 
 
 @dataclass(frozen=True)
+class ChoiceFiles:
+    """The files of the model of choices: see `spark_rank.features.choice.Choice`."""
+
+    decoder: MappedFile
+    encoder: MappedFile
+
+
+@dataclass(frozen=True)
 class FeatureFiles:
-    """The files of one run's features."""
+    """The files of one run's features; older records have no `choice`."""
 
     matrix: MappedFile
     offset: MappedFile
     prior: MappedFile
     item_ids: MappedFile
     pool: PoolFiles | None = None
+    choice: ChoiceFiles | None = None
 
     def all(self) -> tuple[MappedFile, ...]:
         """Return every file."""
         of_pool = self.pool.arrays().values() if self.pool is not None else ()
-        return self.matrix, self.offset, self.prior, self.item_ids, *of_pool
+        of_choice = () if self.choice is None else (self.choice.decoder, self.choice.encoder)
+        return self.matrix, self.offset, self.prior, self.item_ids, *of_pool, *of_choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A few users' lists of unseen items in the report."""
+"""A few users' lists of unseen items in the report, beside what they rated highest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from spark_rank.wording import count_of
 Rows = Sequence[Mapping[str, Any]]
 
 SHOWN_USERS = 3
+SHOWN_RATINGS = 5
 _SHOWN_PLACES = 5
 _LISTS = ("top", "bottom")
 _TITLE = "Unseen items for a few users"
-_HEADER = ["user", "list", "place", "item", "score", "rating predicted", "source"]
+_HEADER = ["place", "list", "item", "its ratings", "score", "rating predicted", "source"]
 
 
-def recommendations_section(sample: Rows, facts: RecommendFacts) -> Section:
-    """Return how many lists there are, how they were made, and the first places of a few."""
+def recommendations_section(sample: Rows, facts: RecommendFacts, liked: Rows = ()) -> Section:
+    """Return how many lists there are, how they were made, and the first places of a few.
+
+    `liked` has ``user_id, item_id, title, rating`` of what these users rated highest, in order.
+    """
     if not facts.users:
         return Section(_TITLE, ["No user has an unseen item that may be in a list."])
     words = (
@@ -31,8 +35,18 @@ def recommendations_section(sample: Rows, facts: RecommendFacts) -> Section:
     )
     rows = [row for row in sample if row["position"] <= _SHOWN_PLACES]
     rows.sort(key=lambda row: (row["user_id"], _LISTS.index(row["list"]), row["position"]))
-    table = Table(_HEADER, [_cells(row) for row in rows])
-    return Section(_TITLE, [words, table])
+    body: list[list[Cell]] = []
+    for user in dict.fromkeys(row["user_id"] for row in rows):
+        body.append([Cell(f"user {user}{_favourites(user, liked)}")])
+        body += [_cells(row) for row in rows if row["user_id"] == user]
+    return Section(_TITLE, [words, Table(_HEADER, body)])
+
+
+def _favourites(user: str, liked: Rows) -> str:
+    """Return in words what a user rated highest."""
+    own = [f"{row['title'] or row['item_id']} ({row['rating']:g})"
+           for row in liked if row["user_id"] == user]  # fmt: skip
+    return f", who rated highest: {', '.join(own)}" if own else ""
 
 
 def _learned_from(facts: RecommendFacts) -> str:
@@ -42,10 +56,10 @@ def _learned_from(facts: RecommendFacts) -> str:
 def _cells(row: Mapping[str, Any]) -> list[Cell]:
     rating = row["predicted_rating"]
     return [
-        Cell(row["user_id"]),
-        Cell(row["list"], left=True),
         Cell(str(row["position"])),
+        Cell(row["list"], left=True),
         Cell(row["title"] or row["item_id"], left=True),
+        Cell(f"{row['item_ratings']:,}"),
         Cell(f"{row['score']:.3f}"),
         Cell("–" if rating is None else f"{rating:.2f}"),
         Cell(row["source"], left=True),

@@ -19,6 +19,7 @@ from spark_rank.report import (
     comparisons,
     data_profile,
     ensembles,
+    exposure,
     headline,
     preference,
     recommendations,
@@ -36,8 +37,9 @@ Rows = Sequence[Mapping[str, Any]]
 class RunReport:
     """The contents of the report, small enough for one machine.
 
-    `tables` has the rows of the run's small tables by name, `histograms` the distributions by
-    metric, `records` the manifest, `points` mean ratings by prediction.
+    `tables` has the rows of the run's small tables by name, ``recommendations`` a few users' lists,
+    ``liked`` what they rated highest and ``exposures`` the items of all lists; `histograms` has the
+    distributions by metric, `records` the manifest, `points` mean ratings by prediction.
     """
 
     run_id: str
@@ -54,9 +56,11 @@ class RunReport:
         evidence = accuracy.evidence_of(summary, status)
         comparison = self.tables["comparison"]
         sections = [
-            accuracy.summary_section(summary, status),
+            accuracy.summary_section(summary, status, evaluated.test),
             comparisons.comparison_section(comparison, evidence),
             *self._lists(),
+            accuracy.errors_section(summary, status),
+            *self._list_metrics(),
             accuracy.groups_section(summary, status),
             accuracy.distribution_section(self.histograms),
             calibration.calibration_section(self._points_with_results(evidence)),
@@ -99,7 +103,18 @@ class RunReport:
         if "recommendations" not in self.tables:
             return []
         sample, facts = self.tables["recommendations"], self._facts(RecommendFacts)
-        return [recommendations.recommendations_section(sample, facts)]
+        liked = self.tables.get("liked", ())
+        sections = [recommendations.recommendations_section(sample, facts, liked)]
+        if exposures := self.tables.get("exposures"):
+            sections.append(exposure.exposure_section(exposures, facts.candidates, facts.users))
+        return sections
+
+    def _list_metrics(self) -> list[Section]:
+        if "list_metrics" not in self.tables:
+            return []
+        settings = self.records["evaluate"]["settings"]
+        rows = self.tables["list_metrics"]
+        return [exposure.list_metrics_section(rows, settings["top_n"], settings["candidates"])]
 
     def _optional_sections(self) -> list[Section]:
         sections = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
 from spark_rank.reader.recorded import recorded_training
+from spark_rank.records.data import IngestFacts
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
+from spark_rank.stages.list_metrics import list_metrics
 from spark_rank.stages.models import all_models, batches_of_models, ensemble_input
+from spark_rank.stages.recommend import how_lists_are_made
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
 from spark_rank.stages.training import rank_scale, tasks_by_bucket
@@ -27,17 +31,17 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import (
     BLOCKS,
-    BOUNDS,
-    COMPARISON,
     ITEM_FEATURES,
+    LIST_METRICS,
     METRICS,
     RATINGS,
     ROC,
     SUMMARY,
+    TABLES,
 )
 from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
-from spark_rank.users.measuring import Measures
+from spark_rank.users.measuring import CHOSEN, Measures
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
@@ -57,8 +61,10 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     rows = {METRICS.table: run.write(METRICS, measured.drop(CURVE))}
     tables = distributions(run.written(METRICS), _statistics(config, groups, measures), tasks)
     tables[ROC.table] = frames.roc(measured, groups)
-    for contract in (SUMMARY, COMPARISON, BOUNDS, ROC):
-        rows[contract.table] = _write_small(spark, run, contract, tables[contract.table])
+    if config.evaluate.candidates != "rated":
+        tables[LIST_METRICS.table] = list_metrics(config, spark, run, measures)
+    for name, table in tables.items():
+        rows[name] = _write_small(spark, run, TABLES[name], table)
     status = status_counts(run.written(METRICS))
     return StageResult(
         f"metrics of {count_of(rows[METRICS.table], 'model')}",
@@ -66,23 +72,42 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         EvaluateFacts(
             means=_overall(tables[SUMMARY.table], "mean"),
             users=_overall(tables[SUMMARY.table], "users"),
+            pooled=_pooled(tables[SUMMARY.table]),
             status=status,
             relevant_from=measures.relevant_from,
             tuned=tuned_scores(run, run.written(METRICS)),
+            test=measures.test,
         ),
         rows[METRICS.table] // len(status) if status else None,
     )
 
 
+def _deciding_settings(config: Config) -> dict[str, Any]:
+    """Return the section, and how lists are made where they are measured."""
+    settings = dataclasses.asdict(config.evaluate)
+    if config.evaluate.candidates != "rated":
+        settings["lists"] = how_lists_are_made(config.recommend)
+    return settings
+
+
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
+    rating_scale = run.facts(IngestFacts).rating_scale
     return measures_of(
         config.evaluate,
         training,
         scale=rank_scale(run),
+        limits=(rating_scale.low, rating_scale.high),
         ratings=run.range_of(RATINGS, "rating"),
         offsets=run.range_of(ITEM_FEATURES, "offset"),
         squared_radius=run.facts(FeatureFacts).squared_radius,
+        test=held_out_label(run),
     )
+
+
+def held_out_label(run: Run) -> str:
+    """Return what the held-out ratings are, as `prepare` recorded it."""
+    settings = (run.record("prepare") or {})["settings"]
+    return str(settings.get("test", CHOSEN))
 
 
 def measures_of(
@@ -90,11 +115,16 @@ def measures_of(
     training: TrainConfig,
     *,
     scale: RankScale | None,
+    limits: tuple[float, float],
     ratings: tuple[float, float],
     offsets: tuple[float, float],
     squared_radius: float,
+    test: str = CHOSEN,
 ) -> Measures:
-    """Return the settings of the metrics; `ratings` and `offsets` are (least, greatest)."""
+    """Return the settings of the metrics.
+
+    `limits` of the scale, `ratings` and `offsets` are (least, greatest).
+    """
     (low, high), (low_offset, high_offset) = ratings, offsets
     bounds = BoundFacts(
         stable=frozenset(
@@ -119,6 +149,8 @@ def measures_of(
         scale=scale,
         bounds=bounds,
         groups=UserGroups(training.min_ratings, tuple(settings.activity)),
+        limits=limits,
+        test=test,
     )
 
 
@@ -134,6 +166,7 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
         groups=groups.names(),
         confidence=config.evaluate.confidence,
         seed=config.seed,
+        test=measures.test,
         # the costs of a constant score are never above this
         informative_below={"stability": measures.bounds.rating_range**2, "margin": 1.0},
     )
@@ -153,10 +186,19 @@ def _overall(summary: pa.Table, column: str) -> dict[str, dict[str, Any]]:
     return values
 
 
+def _pooled(summary: pa.Table) -> dict[str, dict[str, float]]:
+    """Return the metrics over all held-out ratings, by learner and metric."""
+    found = _overall(summary, "pooled")
+    return {
+        learner: {metric: value for metric, value in values.items() if value is not None}
+        for learner, values in found.items()
+    }
+
+
 STAGE = Stage(
     name="evaluate",
     run=evaluate,
-    settings=lambda config: config.evaluate,
+    settings=_deciding_settings,
     needs=lambda config: ("train", "features", "ingest"),
     inputs=lambda config, run: ensemble_input(run),
     follows_inputs=True,

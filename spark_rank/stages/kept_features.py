@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.errors import ConfigError
+from spark_rank.features.choice import Choice
 from spark_rank.features.files import open_distributed
 from spark_rank.frames.item_features import FeatureArrays, item_table
 from spark_rank.reader.recorded import is_refitted
@@ -55,7 +57,9 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     # the last two rows belong to no item
     prior[:-2][is_known], prior[-2:] = old.prior[rows], old.prior[-2:]
     offsets = items.append_column("offset", pa.array(offset))
-    arrays = FeatureArrays.shared(offsets, matrix, prior)
+    arrays = FeatureArrays.shared(
+        offsets, matrix, prior, choice=_kept_choice(old.choice, rows, is_known)
+    )
     n_items = run.write(ITEM_FEATURES, item_table(spark, offsets, matrix))
     learned = earlier.facts(FactorFacts)
     n_new = int(np.count_nonzero(~is_known))
@@ -72,3 +76,16 @@ def kept_features(config: Config, spark: SparkSession, run: Run) -> StageResult:
             without=n_new,
         ),
     )
+
+
+def _kept_choice(
+    old: Choice | None, rows: NDArray[np.int64], is_known: NDArray[np.bool_]
+) -> Choice | None:
+    """Return the model of choices for the items of this run; new items have zeros."""
+    if old is None:
+        return None
+    decoder = np.zeros((len(is_known), old.decoder.shape[1]), dtype=np.float32)
+    encoder = np.zeros((len(is_known) + 2, old.encoder.shape[1]), dtype=np.float32)
+    decoder[is_known] = old.decoder[rows]
+    encoder[:-2][is_known], encoder[-2:] = old.encoder[rows], old.encoder[-2:]
+    return Choice(decoder, encoder)

@@ -27,6 +27,7 @@ from spark_rank.reader.recorded import (
     asked_learner,
     asked_models,
     is_refitted,
+    order_of_lists,
     rating_limits,
     recorded_training,
 )
@@ -148,7 +149,7 @@ def recommend_job(
     low, high = rating_limits(run)
     return RecommendJob(
         distribute_files(spark, run), label, settings.top, settings.bottom, rank_scale(run),
-        low, high,
+        low, high, settings.beta, order=order_of_lists(settings),
     )  # fmt: skip
 
 
@@ -198,6 +199,12 @@ def needs_of_lists(config: Config) -> tuple[str, ...]:
     """Return the stages that `recommend` and `refit` need."""
     of_ensemble = config.recommend.learner not in (None, ITEM_OFFSET, *trained_labels(config))
     return ("train", "prepare", "features", "ingest", *(("ensemble",) if of_ensemble else ()))
+
+
+def how_lists_are_made(settings: RecommendConfig) -> dict[str, Any]:
+    """Return the settings that decide the order of lists, not which items may be in them."""
+    names = ("learner", "beta", "diversity", "cut", "cut_gap", "cut_share", "cut_least")
+    return {name: getattr(settings, name) for name in names}
 
 
 def _deciding_settings(config: Config) -> dict[str, Any]:

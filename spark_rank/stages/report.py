@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
@@ -15,7 +15,7 @@ from spark_rank.records.results import EvaluateFacts, PageFacts
 from spark_rank.report.accuracy import MAIN_METRICS, evidence_of
 from spark_rank.report.learner_order import configured_order, in_order
 from spark_rank.report.plots import Histogram
-from spark_rank.report.recommendations import SHOWN_USERS
+from spark_rank.report.recommendations import SHOWN_RATINGS, SHOWN_USERS
 from spark_rank.report.run_report import RunReport
 from spark_rank.session.filesystem import Filesystem
 from spark_rank.stages.calibration import calibration_points
@@ -23,16 +23,20 @@ from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import (
     AGGREGATE,
+    BLOCKS,
     BOUNDS,
     COMPARISON,
     ENSEMBLE_CURVE,
     ENSEMBLE_DIVERSITY,
     ENSEMBLE_METRICS,
+    ITEMS,
+    LIST_METRICS,
     METRICS,
     RECOMMENDATIONS,
     ROC,
     SUMMARY,
     THEOREMS,
+    TITLES,
     TUNING,
 )
 from spark_rank.users.user_groups import ALL
@@ -42,7 +46,7 @@ _BINS = 40
 # the small tables that the page shows if the run has them, and the stages behind optional ones
 _SHOWN = (
     SUMMARY, COMPARISON, ROC, BOUNDS, TUNING, ENSEMBLE_CURVE, ENSEMBLE_METRICS, ENSEMBLE_DIVERSITY,
-    AGGREGATE, THEOREMS,
+    AGGREGATE, THEOREMS, LIST_METRICS,
 )  # fmt: skip
 _OPTIONAL = ("tune", "ensemble", "rank", "aggregate", "refit", "recommend", "theorems")
 
@@ -55,7 +59,10 @@ def report(config: Config, spark: SparkSession, run: Run) -> StageResult:
         if run.has(contract)
     }
     if run.has(RECOMMENDATIONS):
-        tables[RECOMMENDATIONS.table] = _sample_lists(run.read(RECOMMENDATIONS))
+        lists = run.read(RECOMMENDATIONS)
+        tables[RECOMMENDATIONS.table] = sample = _sample_lists(lists)
+        tables["liked"] = _liked(run, {row["user_id"] for row in sample})
+        tables["exposures"] = _exposures(lists)
     records = run.records()
     overall = [row for row in tables[SUMMARY.table] if row["user_group"] == ALL]
     evidence = evidence_of(overall, run.facts(EvaluateFacts).status)
@@ -83,6 +90,30 @@ def _sample_lists(lists: DataFrame) -> list[dict[str, Any]]:
     few = heads.orderBy(F.xxhash64("user_id"), "user_id").limit(SHOWN_USERS).collect()
     shown = lists.where(F.col("user_id").isin([row["user_id"] for row in few]))
     return [row.asDict() for row in shown.collect()]
+
+
+def _liked(run: Run, users: set[str]) -> list[dict[str, Any]]:
+    """Return what some users rated highest: ``user_id, item_id, title, rating``, best first."""
+    pairs = F.explode(F.arrays_zip("items", "ratings")).alias("pair")
+    ratings = run.read(BLOCKS).where(F.col("user_id").isin(*users)).select("user_id", pairs)
+    rated = ratings.select("user_id", F.col("pair.items").alias("item"), "pair.ratings")
+    named = rated.join(run.read(ITEMS).select("item", "item_id"), "item")
+    if run.has(TITLES):
+        named = named.join(run.read(TITLES).select("item_id", "title"), "item_id", "left")
+    else:
+        named = named.withColumn("title", F.lit(None).cast("string"))
+    order = Window.partitionBy("user_id").orderBy(F.col("ratings").desc(), "item_id")
+    best = named.withColumn("place", F.row_number().over(order))
+    shown = best.where(F.col("place") <= SHOWN_RATINGS).orderBy("user_id", "place")
+    columns = ("user_id", "item_id", "title", F.col("ratings").alias("rating"))
+    return [row.asDict() for row in shown.select(*columns).collect()]
+
+
+def _exposures(lists: DataFrame) -> list[dict[str, Any]]:
+    """Return every item in the top of a list, with the number of lists and of its ratings."""
+    top = lists.where(F.col("list") == "top")
+    counts = [F.count("*").alias("lists"), F.max("item_ratings").alias("item_ratings")]
+    return top.groupBy("item_id", "title").agg(*counts).toArrow().to_pylist()
 
 
 def _rows_with_results(

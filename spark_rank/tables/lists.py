@@ -45,9 +45,9 @@ AGGREGATE = Contract(
 
 RECOMMENDATIONS = Contract(
     "recommendations",
-    1,
-    "one row per user, list and place: unseen items, the best and the worst of a learner's scores; "
-    "equal scores in the order of the item ids",
+    2,
+    "one row per user, list and place: unseen items, the best and the worst by a learner's scores "
+    "and the user's choices; equal ones in the order of the item ids",
     (
         Column("user_id", "string", "id as in the input"),
         Column("learner", "string", "name of the learner"),
@@ -56,6 +56,12 @@ RECOMMENDATIONS = Contract(
         Column("item_id", "string", "id as in the input"),
         Column("title", "string", "title; null where unknown"),
         Column("score", "double", "the score; docs/guide/read-tables.md computes it"),
+        Column(
+            "list_score",
+            "double",
+            "what the list is ordered by: the score, plus `recommend.beta` times what the user's "
+            "choices say of the item",
+        ),
         Column("predicted_rank", "int", "level of the rating scale; null where there is none"),
         Column(
             "predicted_rating",

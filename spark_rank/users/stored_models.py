@@ -213,6 +213,12 @@ def linear_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     return linear
 
 
+def on_rating_scale(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return which rows have scores on the scale of the ratings."""
+    values = batch.column("on_rating_scale").fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=bool)
+
+
 def has_ranks(batch: pa.RecordBatch) -> NDArray[np.bool_]:
     """Return which rows predict ranks."""
     names = ("thresholds", "votes", "prototypes", "member_votes")

@@ -68,6 +68,15 @@ def put_items(best: BestItems, users: IntArray, others: BestItems) -> None:
     best.counts[users], best.screened[users] = others.counts, others.screened
 
 
+def best_at(best: BestItems, places: IntArray) -> BestItems:
+    """Return the lists of the items at these places of every row; `NONE`: no item."""
+    is_item = places != NONE
+    scores = np.where(is_item, np.take_along_axis(best.scores, places, axis=1), np.nan)
+    positions = np.where(is_item, np.take_along_axis(best.positions, places, axis=1), NONE)
+    screened = np.take_along_axis(best.screened, places, axis=1)
+    return BestItems(scores, positions, (positions != NONE).sum(axis=1), screened)
+
+
 def product_errors(models: LinearScores, longest: float, largest_offset: float) -> Double:
     """Return how far a float32 product of weights and features can be off, user by user.
 
@@ -130,6 +139,28 @@ def add_linear(
                 x[f] = features[column, f]
             score = dot(models.weights[user], x) + models.offset_weights[user] * offsets[column]
             _insert(best, user, sign, score + models.intercepts[user], start + column)
+
+
+@njit(cache=True, nogil=True)
+def linear_scores(
+    models: LinearScores,
+    rows: IntArray,
+    positions: IntArray,
+    features: Single,
+    offsets: Double,
+    scores: Double,
+) -> None:
+    """Write the score of user ``rows[n]`` for the item at ``positions[n]``, for every n.
+
+    The same bits as in `add_linear`. `features` are at least as wide as the weights.
+    """
+    x = np.empty(models.weights.shape[1])
+    for entry in range(len(rows)):
+        user, position = rows[entry], positions[entry]
+        for f in range(x.shape[0]):
+            x[f] = features[position, f]
+        score = dot(models.weights[user], x) + models.offset_weights[user] * offsets[position]
+        scores[entry] = score + models.intercepts[user]
 
 
 @njit(cache=True, nogil=True)

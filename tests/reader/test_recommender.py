@@ -89,6 +89,17 @@ def test_scores_are_those_of_the_table(run: Run) -> None:
     assert compared == sum(row["learner"] != "constant" for row in rows) > 1000
 
 
+def chances(reader: Recommender, user_id: str, item_ids: list[str]) -> Any:
+    """Return what the user's choices say of some items, as `recommend.beta` weighs them."""
+    features = reader._items.features
+    if features.choice is None or not reader.user(user_id)["on_rating_scale"]:
+        return np.zeros(len(item_ids))
+    items = np.array(reader.model_of(user_id).block["items"], dtype=np.int32)
+    code = features.choice.codes(items, np.array([0, len(items)]))[0]
+    places = [reader.item_ids.index(item_id) for item_id in item_ids]
+    return features.choice.decoder[places].astype(float) @ code
+
+
 def test_every_learner_lists_by_its_scores(run: Run) -> None:
     for label in labels(run):
         reader = Recommender.open(place(run), learner=label)
@@ -96,10 +107,13 @@ def test_every_learner_lists_by_its_scores(run: Run) -> None:
             seen = ratings_of(run, user_id)
             unseen = [item for item in reader.item_ids if item not in seen]
             scores = reader.score(user_id, unseen)
-            order = sorted(range(len(unseen)), key=lambda at: (-scores[at], unseen[at]))
+            values = scores + 6.0 * chances(reader, user_id, unseen)
+            order = sorted(range(len(unseen)), key=lambda at: (-values[at], unseen[at]))
             found = reader.recommend(user_id, 5)
             assert [row["item_id"] for row in found] == [unseen[at] for at in order[:5]]
             assert [row["score"] for row in found] == [scores[at] for at in order[:5]]
+            listed = [row["list_score"] for row in found]
+            assert listed == pytest.approx([values[at] for at in order[:5]])
 
 
 def test_a_folded_user_has_the_row_of_the_table(run: Run) -> None:

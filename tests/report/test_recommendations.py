@@ -12,7 +12,7 @@ from spark_rank.report.recommendations import recommendations_section
 def row(user: str, name: str, position: int, **more: Any) -> dict[str, Any]:
     return {"user_id": user, "list": name, "position": position, "item_id": f"i{position}",
             "title": None, "score": 4.0, "predicted_rating": 4.0, "source": "learned",
-            **more}  # fmt: skip
+            "item_ratings": 7, **more}  # fmt: skip
 
 
 def test_the_beginnings_of_lists_are_in_order() -> None:
@@ -21,14 +21,17 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
               row("b", "top", 1, **new_item), row("a", "top", 5)]  # fmt: skip
     places = {"learned": 3600, "fallback: too_few_ratings": 12}
     facts = RecommendFacts(users=1200, learner="one", candidates=17, places=places)
-    section = recommendations_section(sample, facts)
+    liked = [{"user_id": "b", "item_id": "i9", "title": "Loved", "rating": 5.0},
+             {"user_id": "b", "item_id": "i8", "title": None, "rating": 4.5}]  # fmt: skip
+    section = recommendations_section(sample, facts, liked)
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     shown = [[cell.text for cell in cells] for cells in table.rows]
     assert [cells[:4] for cells in shown] == [
-        ["a", "top", "5", "i5"], ["b", "top", "1", "i1"], ["b", "top", "2", "i2"],
-        ["b", "bottom", "1", "<Worst>"],
+        ["user a"], ["5", "top", "i5", "7"],
+        ["user b, who rated highest: Loved (5), i8 (4.5)"],
+        ["1", "top", "i1", "7"], ["2", "top", "i2", "7"], ["1", "bottom", "<Worst>", "7"],
     ]  # fmt: skip
-    assert shown[1][5:] == ["–", "new_item"]
+    assert shown[3][5:] == ["–", "new_item"]
     page = render("run", "", [section])
     for words in (
         "1,200 users",

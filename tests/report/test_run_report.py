@@ -14,7 +14,7 @@ from tests.report.test_data_profile import INGEST, prepared
 
 MEANS = {"constant": 2.0, "item_offset": 1.5, "mine": 1.0}
 LIST = {"user_id": "7", "list": "top", "position": 1, "item_id": "i", "title": "Film", "score": 4.0,
-        "predicted_rating": 4.0, "source": "learned"}  # fmt: skip
+        "predicted_rating": 4.0, "source": "learned", "item_ratings": 7}  # fmt: skip
 
 
 def record(stage: str, **more: Any) -> dict[str, Any]:

@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spark_rank.features.choice import Choice
 from spark_rank.features.files import FeatureFiles, ItemFeatures, MappedFile
 from spark_rank.users import recommending
+from spark_rank.users.diversifying import directions, diversified
 from spark_rank.users.joining import MODELS_SCHEMA, WANTED_COLUMNS
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.recommending import (
     RECOMMENDATION_SCHEMA,
+    ListOrder,
     RecommendJob,
     facts_as_bytes,
     recommend_batches,
@@ -89,11 +92,15 @@ def batch(users: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def recommend(
-    users: list[dict[str, Any]], job: RecommendJob = JOB, known: Facts | None = None, size: int = 99
+    users: list[dict[str, Any]],
+    job: RecommendJob = JOB,
+    known: Facts | None = None,
+    size: int = 99,
+    features: ItemFeatures = FEATURES,
 ) -> list[dict[str, Any]]:
     whole = batch(users)
     parts = [whole.slice(start, size) for start in range(0, len(users), size)]
-    made = recommend_batches(iter(parts), job, known or facts(), lambda files: FEATURES)
+    made = recommend_batches(iter(parts), job, known or facts(), lambda files: features)
     rows = []
     for out in made:
         assert out.schema == RECOMMENDATION_SCHEMA
@@ -127,6 +134,75 @@ def test_lists_are_the_models_scores_in_order(one: dict[str, Any]) -> None:
         assert [row["position"] for row in listed] == list(range(1, len(listed) + 1))
     assert all(row["learner"] == "it" for row in rows)
     assert {row["bucket"] for row in rows if row["user_id"] == one["user_id"]} <= {one["bucket"]}
+
+
+CHOICE = Choice(
+    RNG.normal(size=(N_ITEMS, 2)).astype(np.float32),
+    RNG.normal(size=(N_ITEMS + 2, 2)).astype(np.float32),
+)
+CHOOSING = replace(FEATURES, choice=CHOICE)
+BLENDED = replace(JOB, beta=0.8)
+
+
+def blended(one: dict[str, Any]) -> dict[int, tuple[float, float]]:
+    """Return score and value in the list of every item, item by item."""
+    scores = StoredModels(batch([one]), IDS)[0].scores(FEATURES, np.arange(N_ITEMS))
+    own, n = one["items"], len(one["items"])
+    rows = CHOICE.encoder.astype(float)
+    code = rows[own].sum(axis=0) / np.sqrt(max(n, 1)) + rows[-2] + rows[-1] * np.log(max(n, 1))
+    beta = 0.8 if one["on_rating_scale"] else 0.0
+    chances = CHOICE.decoder.astype(float) @ code
+    return {i: (scores[i], scores[i] + beta * chances[i]) for i in range(N_ITEMS)}
+
+
+@pytest.mark.parametrize("one", USERS, ids=lambda one: one["user_id"])
+def test_with_beta_lists_are_ordered_by_score_and_choice(one: dict[str, Any]) -> None:
+    ids = IDS.to_pylist()
+    rows = recommend([USERS[0], one], BLENDED, features=CHOOSING)
+    rows = [row for row in rows if row["user_id"] == one["user_id"] and row["list"] == "top"]
+    values = blended(one)
+    unseen = sorted(set(range(N_ITEMS)) - set(one["items"]), key=lambda i: (-values[i][1], ids[i]))
+    assert [row["item_id"] for row in rows[:5]] == [ids[i] for i in unseen[:5]]
+    for row, item in zip(rows, unseen[:5], strict=False):
+        assert (row["score"], row["list_score"]) == pytest.approx(values[item])
+
+
+def test_batches_change_no_bit_of_a_blend(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = recommend(USERS, BLENDED, features=CHOOSING)
+    assert recommend(USERS, BLENDED, size=1, features=CHOOSING) == whole
+    monkeypatch.setattr(recommending, "_MOST_COLUMNS", 7)
+    monkeypatch.setattr(recommending, "_BLOCK", 21)
+    assert recommend(USERS, BLENDED, features=CHOOSING) == whole
+    # the same scores of the models as without choices, and their lists without a beta
+    plain = recommend(USERS, features=CHOOSING)
+    assert plain == recommend(USERS)
+    assert all(row["score"] == row["list_score"] for row in plain)
+
+
+def test_a_list_may_be_more_diverse_or_end_at_a_gap() -> None:
+    one = USERS[0]
+    pool = naive(one, set(range(N_ITEMS)), 20, 1.0)
+    order = ListOrder(diversity=0.5, pool=20)
+    rows = recommend([one], replace(JOB, order=order, bottom=0))
+    numbers = [IDS.to_pylist().index(name) for name, _ in pool]
+    taken = diversified(
+        np.array([[score for _, score in pool]]), np.arange(20)[None, :],
+        directions(FEATURES.matrix)[numbers], 0.5, 5,
+    )  # fmt: skip
+    assert [row["item_id"] for row in rows] == [pool[place][0] for place in taken[0]]
+    assert rows[0]["item_id"] == pool[0][0]
+    gaps = -np.diff([score for _, score in pool[:5]])
+    least = float(np.sort(gaps)[-2])
+    cut = recommend([one], replace(JOB, order=ListOrder(cut="gap", gap=least), bottom=0))
+    assert len(cut) == int(np.flatnonzero(gaps >= least)[0]) + 1 < 5
+    assert [row["item_id"] for row in cut] == [name for name, _ in pool[: len(cut)]]
+
+
+def test_rated_items_are_listed_where_they_may_be() -> None:
+    rows = recommend(USERS[:2], replace(JOB, rated=True, bottom=0))
+    for one in USERS[:2]:
+        own = [row["item_id"] for row in rows if row["user_id"] == one["user_id"]]
+        assert own == [name for name, _ in naive({**one, "items": []}, set(range(N_ITEMS)), 5, 1.0)]
 
 
 def test_batches_and_blocks_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,11 @@ from spark_rank.visible import visible
 def check_recommend(config: Config) -> None:
     """Raise `ConfigError` for a learner without models."""
     settings = config.recommend
+    if settings.diversity and settings.cut != "none":
+        raise ConfigError(
+            "recommend.cut: a list with recommend.diversity is not in the order of its values and "
+            "has no gaps to end at: set one of the two"
+        )
     labels = scoring_labels(config)
     if config.train.baselines:
         labels.append(ITEM_OFFSET)
