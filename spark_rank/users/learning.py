@@ -306,6 +306,8 @@ def _status(
 def _shortfall(fitted: Fitted) -> str:
     """Return a sentence on how far from the optimum the learner may have stopped."""
     learner: Any = fitted.learner
+    if not hasattr(learner, "duality_gap_"):
+        return f"stopped after {learner.n_rounds_} rounds: raise tol or max_rounds"
     return (
         f"the objective may exceed its minimum by a relative {learner.duality_gap_:.1e} after "
         f"{learner.n_iter_} rounds: lower C, or raise tol or max_iter"
