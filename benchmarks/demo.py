@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from spark_rank.config.schema import DemoConfig, RecommendConfig
-from spark_rank.demo.contents import Contents, Uncertainty
+from spark_rank.demo.contents import Choices, Contents, Uncertainty
 from spark_rank.demo.page import page_of
 from spark_rank.demo.quantised import Quantised
 from spark_rank.demo.reading import DemoSource
@@ -31,7 +31,7 @@ from spark_rank.reader.run_folder import RunFolder
 from spark_rank.users.rank_scale import RankScale
 
 PICTURE = Path(__file__).parents[1] / "docs/pictures/demo.png"
-ITEMS, WIDTH, TIMES = 5000, 33, 30
+ITEMS, WIDTH, RANK, TIMES = 5000, 33, 32, 30
 FIRST = ("Quiet", "Long", "Last", "Crooked", "Golden", "Hidden", "Northern", "Paper", "Silent",
          "Second", "Wandering", "Blue", "Broken", "Early", "Empty", "Green", "Iron", "Little",
          "Lost", "Midnight", "Open", "Painted", "Red", "Slow", "Stolen", "Winter")  # fmt: skip
@@ -76,6 +76,12 @@ def made_page(count: int = ITEMS, width: int = WIDTH) -> Contents:
         params=params,
         min_ratings=3,
         uncertainty=Uncertainty(0.68, 2e-4, 300, 6000),
+        choices=Choices(
+            6.0,
+            Quantised.of(rng.normal(0, 0.06, (count, RANK))),
+            Quantised.of(rng.normal(0, 0.2, (count, RANK))),
+            rng.normal(0, 0.2, (2, RANK)),
+        ),
     )
 
 

@@ -32,12 +32,33 @@ class Uncertainty:
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What somebody chooses who rated some items: ``decoder_i · code``, and how much it counts.
+
+    The code follows from the rated items as the prior weights do, by `encoder` and `encoder_ends`.
+    """
+
+    beta: float
+    decoder: Quantised
+    encoder: Quantised
+    encoder_ends: NDArray[np.float64]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the numbers as the page's script reads them."""
+        return {
+            "beta": self.beta,
+            "decoder": self.decoder.as_json(),
+            "encoder": _with_ends(self.encoder, self.encoder_ends),
+        }
+
+
+@dataclass(frozen=True)
 class Contents:
     """The numbers and texts of a page; the rows of all arrays are its items, most rated first.
 
     `prior` and `prior_ends` (constant, logarithm) give the prior weights of somebody who rated the
     items J: ``Σ_J prior_j / √|J| + constant + logarithm · log |J|``; None without a prior.
-    `params` are the hyper-parameters of MPRank.
+    `params` are the hyper-parameters of MPRank. With `choices` lists are in the run's own order.
     """
 
     run_id: str
@@ -56,6 +77,7 @@ class Contents:
     params: dict[str, Any]
     min_ratings: int
     uncertainty: Uncertainty | None
+    choices: Choices | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents as the page's script reads them."""
@@ -71,16 +93,18 @@ class Contents:
             "leftOut": self.left_out,
             "features": {"width": self.features.values.shape[1], **self.features.as_json()},
             "offset": encoded(self.offset, "<f8"),
-            "prior": None if self.prior is None else self._prior_as_json(self.prior),
+            "prior": None if self.prior is None else _with_ends(self.prior, self.prior_ends),
+            "choices": None if self.choices is None else self.choices.as_json(),
             "scale": self.scale.as_json(),
             "params": self.params,
             "minRatings": self.min_ratings,
             "noise": None if self.uncertainty is None else self.uncertainty.noise,
         }
 
-    def _prior_as_json(self, prior: Quantised) -> dict[str, Any]:
-        constant, logarithm = self.prior_ends.tolist()
-        return {**prior.as_json(), "constant": constant, "logarithm": logarithm}
+
+def _with_ends(rows: Quantised, ends: NDArray[np.float64]) -> dict[str, Any]:
+    constant, logarithm = ends.tolist()
+    return {**rows.as_json(), "constant": constant, "logarithm": logarithm}
 
 
 def _shown(text: str) -> str:

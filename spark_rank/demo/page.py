@@ -67,6 +67,11 @@ def about(contents: Contents) -> list[str]:
         "would be surest, among the 200 most rated.",
         "The titles behind “because of” are the rated ones that move a score most, with how far.",
     ]
+    if contents.choices is not None:
+        lines.append(
+            "“What you would choose” adds to the score how likely you are to choose a title at "
+            "all, as the titles tell that you rated: the order of the run's own lists."
+        )
     if contents.left_out:
         lines.append(
             f"The run has {contents.left_out:,} more {contents.noun}: the page has the most rated."

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_rank.config.schema import DemoConfig, RecommendConfig
-from spark_rank.demo.contents import Contents
+from spark_rank.demo.contents import Choices, Contents
 from spark_rank.demo.quantised import Quantised
 from spark_rank.demo.scale import DemoScale
 from spark_rank.demo.uncertainty import PageNumbers, Rated, measured
@@ -60,6 +60,7 @@ class DemoSource:
             prior=Quantised.of(numbers.prior) if len(numbers.prior) else None,
             prior_ends=numbers.prior_ends,
             scale=_scale(self._recommender),
+            choices=self._choices(),
             params=self.params,
             min_ratings=self.min_ratings,
             uncertainty=measured(
@@ -103,6 +104,19 @@ class DemoSource:
             first = max(0, first - len(table))
             if count == 0:
                 return
+
+    def _choices(self) -> Choices | None:
+        """Return what the run's lists know of choices; None if these do not count in them."""
+        choice, beta = self._recommender.items.features.choice, self._recommender.facts.score.beta
+        if choice is None or beta == 0.0:
+            return None
+        encoder = np.asarray(choice.encoder, dtype=np.float64)
+        return Choices(
+            beta,
+            Quantised.of(choice.decoder[self.chosen]),
+            Quantised.of(encoder[self.chosen]),
+            encoder[-2:],
+        )
 
     @cached_property
     def _recommender(self) -> Recommender:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rank.demo.contents import Contents, Uncertainty
+from spark_rank.demo.contents import Choices, Contents, Uncertainty
 from spark_rank.demo.quantised import Quantised
 from spark_rank.demo.scale import DemoScale
 from spark_rank.learners import MPRank
@@ -65,6 +65,18 @@ def made_contents(
         uncertainty=Uncertainty(0.8, 1e-4, 100, 2000),
     )
     return replace(contents, **changes)
+
+
+def made_choices(size: int, rank: int) -> Choices:
+    """Return random numbers of choices that single precision holds."""
+    rng = np.random.default_rng(11)
+    decoder, encoder = (
+        Quantised(
+            rng.integers(-20_000, 20_000, (size, rank)).astype(np.int16), np.full(rank, 2.0**-15)
+        )
+        for _ in range(2)
+    )
+    return Choices(3.0, decoder, encoder, rng.integers(-9, 9, (2, rank)) / 16.0)
 
 
 def start_of(contents: Contents, rated: NDArray[np.int64]) -> NDArray[np.float64]:

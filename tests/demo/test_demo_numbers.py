@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from spark_rank.demo.contents import Contents
 from spark_rank.demo.quantised import Quantised
 from spark_rank.demo.scale import DemoScale
+from spark_rank.features.choice import Choice
 from spark_rank.features.files import open_files, write_files
 from spark_rank.learners import ItemOffsetScorer, MPRank, PRank
 from spark_rank.learners.ridge.systems import ridge_of
@@ -31,6 +32,7 @@ from tests.demo.made import (
     HALF,
     PARAMS,
     RATINGS_CSV,
+    made_choices,
     made_contents,
     naive_variance,
     scale_of,
@@ -224,6 +226,35 @@ def test_the_page_folds_in_as_the_reader_does(opened: Open, tmp_path: Path) -> N
             [items.tolist(), ratings.tolist()],
         )
         assert row.column("thresholds")[0].as_py() == thresholds
+
+
+def test_choices_order_the_list_as_the_run_does(opened: Open) -> None:
+    choices = made_choices(60, 7)
+    contents = made_contents(60, 5, choices=choices)
+    ends = np.concatenate([choices.encoder.numbers(), choices.encoder_ends]).astype(np.float32)
+    choice = Choice(choices.decoder.numbers().astype(np.float32), ends)
+    page = opened(contents)
+    items, ratings = drawn(contents, 9)
+    found = page.evaluate(
+        """([items, ratings]) => {
+          let state = emptyState();
+          items.forEach((item, i) => { state = withRating(state, item, ratings[i]); });
+          take(state);
+          return {scores: [...view.scores], values: [...listValues()], list: unseenItems()};
+        }""",
+        [items.tolist(), ratings.tolist()],
+    )
+    (code,) = choice.codes(items.astype(np.int32), np.array([0, len(items)]))
+    values = np.array(found["scores"]) + 3.0 * (choice.decoder.astype(np.float64) @ code)
+    np.testing.assert_allclose(found["values"], values, **EXACT)
+    unseen = [item for item in np.argsort(-values) if contents.listed[item] and item not in items]
+    assert found["list"] == unseen
+    page.uncheck("#choices")
+    by_score = page.evaluate("unseenItems()")
+    scores = found["scores"]
+    assert by_score == sorted(unseen, key=lambda item: -scores[item]) != unseen
+    page.check("input[value=prank]")
+    assert page.locator("#choices").is_hidden()
 
 
 def mean_variance(contents: Contents, rated: list[int], ridge: float) -> float:

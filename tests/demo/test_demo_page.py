@@ -19,7 +19,7 @@ from spark_rank.demo.scale import DemoScale
 from spark_rank.demo.uncertainty import PageNumbers, Rated, measured, score_variance
 from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.store.self_checked import is_checked_page
-from tests.demo.made import PARAMS, made_contents, naive_variance, start_of
+from tests.demo.made import PARAMS, made_choices, made_contents, naive_variance, start_of
 
 ASSETS = Path(str(files("spark_rank.demo"))) / "assets"
 HOSTILE = [
@@ -79,7 +79,8 @@ def test_every_asset_is_used_and_in_the_package() -> None:
 
 def test_five_thousand_items_fit_three_megabytes() -> None:
     titles = [f"A title as long as they are on average {number}" for number in range(5000)]
-    html = page_of(made_contents(5000, 33, titles=titles))
+    choices = made_choices(5000, 32)
+    html = page_of(made_contents(5000, 33, titles=titles, choices=choices))
     assert len(html.encode()) < 3_000_000
 
 

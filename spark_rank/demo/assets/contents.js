@@ -35,6 +35,11 @@ function readRun(text) {
     features: dequantised(stored.features),
     offset: doubles(stored.offset),
     prior: stored.prior && {...stored.prior, rows: dequantised(stored.prior)},
+    choices: stored.choices && {
+      beta: stored.choices.beta,
+      decoder: dequantised(stored.choices.decoder),
+      encoder: {...stored.choices.encoder, rows: dequantised(stored.choices.encoder)},
+    },
     place: new Map(stored.ids.map((id, item) => [id, item])),
   };
   const inOrder = Array.from(run.ids.keys()).sort((a, b) => (run.ids[a] < run.ids[b] ? -1 : 1));

@@ -13,11 +13,18 @@ function rankText(rank, rating = run.scale.levels[rank - 1]) {
   return rating === rank ? String(rank) : `${rank} (${shownRating(rating)})`;
 }
 
-// Sorts items by score, the best first unless the list is flipped.
-function inOrder(items) {
+// Sorts items by their values, the best first unless the list is flipped.
+function inOrder(items, values) {
   const sign = view.flipped ? 1 : -1;
-  return items.sort(
-    (a, b) => sign * (view.scores[a] - view.scores[b]) || run.byId[a] - run.byId[b]);
+  return items.sort((a, b) => sign * (values[a] - values[b]) || run.byId[a] - run.byId[b]);
+}
+
+// Returns what orders the unseen items: the scores, and choices where these count.
+function listValues() {
+  const counts = run.choices !== null && view.model.kind === "mprank" && !view.model.imported;
+  byId("choices-label").hidden = !counts;
+  return counts && byId("choices").checked ? withChoices(run, view.scores, view.model.items)
+    : view.scores;
 }
 
 // Returns the ratings that the model has learned from; beside a model from a file, those now.
@@ -29,7 +36,7 @@ function learnedRatings() {
 
 function showAgain() {
   const given = learnedRatings();
-  byId("again").replaceChildren(...inOrder([...given.keys()]).map((item, place) => {
+  byId("again").replaceChildren(...inOrder([...given.keys()], view.scores).map((item, place) => {
     const rating = given.get(item), rank = rankOf(run.scale, Math.fround(rating));
     const predicted = rankOfScore(item);
     return tableRow([
@@ -51,7 +58,7 @@ function unseenItems() {
   for (let item = 0; item < run.size; item++) {
     if (run.listed[item] && !out.has(item)) items.push(item);
   }
-  return inOrder(items);
+  return inOrder(items, listValues());
 }
 
 function showUnseen() {

@@ -3,17 +3,25 @@
 
 // Returns the prior weights of somebody who rated these items, whatever the ratings.
 function priorWeights(run, items) {
-  const weights = new Float64Array(run.width);
-  if (run.prior === null) return weights;
+  return run.prior === null ? new Float64Array(run.width) : expectedOf(run.prior, items);
+}
+
+// Returns Σ rows_j / √m + constant + logarithm · log m over m rated items.
+function expectedOf({rows, constant, logarithm}, items) {
+  const width = constant.length, sums = new Float64Array(width);
   for (const item of items) {
-    for (let k = 0; k < run.width; k++) weights[k] += run.prior.rows[item * run.width + k];
+    for (let k = 0; k < width; k++) sums[k] += rows[item * width + k];
   }
   const size = Math.max(items.length, 1);
-  for (let k = 0; k < run.width; k++) {
-    weights[k] = weights[k] / Math.sqrt(size) + run.prior.constant[k] +
-      run.prior.logarithm[k] * Math.log(size);
-  }
-  return weights;
+  return sums.map((sum, k) => sum / Math.sqrt(size) + constant[k] + logarithm[k] * Math.log(size));
+}
+
+// Returns every item's score, and how likely somebody is to choose it who rated these items: the
+// order of the run's own lists.
+function withChoices(run, scores, items) {
+  const {beta, decoder, encoder} = run.choices, code = expectedOf(encoder, items);
+  const width = code.length;
+  return scores.map((score, item) => score + beta * dot(decoder, item * width, code, 0, width));
 }
 
 // Returns the score of an item before learning: its offset, and what is expected of the person.

@@ -103,6 +103,7 @@ function listen() {
   for (const input of [byId("passes"), ...document.querySelectorAll("input[name=method]")]) {
     input.addEventListener("change", () => { if (steps.now.ratings.length > 0) learn(); });
   }
+  byId("choices").addEventListener("change", showUnseen);
   document.addEventListener("keydown", undoByKeys);
 }
 
