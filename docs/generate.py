@@ -40,6 +40,8 @@ _SHARED = ("--config", "--set", "--spark", "--log-format", "--takeover")
 _FUNCTIONS = {
     "msd": "mean_squared_difference",
     "m1d": "mean_1norm_difference",
+    "rmse": "root_mean_squared_error",
+    "mae": "mean_absolute_error",
     "misranking": "pairwise_misranking",
     "exact_rank": "exact_rank_rate",
 }

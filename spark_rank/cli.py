@@ -16,7 +16,7 @@ from spark_rank.errors import ConfigError, SparkRankError
 from spark_rank.help.commands import STAGES
 from spark_rank.help.pages import PageParser
 from spark_rank.planning.arguments import add_plan
-from spark_rank.runs.arguments import add_runs
+from spark_rank.runs.arguments import add_folds, add_runs
 from spark_rank.visible import visible
 from spark_rank.wording import count_of
 
@@ -51,6 +51,7 @@ def command_parser() -> PageParser:
     _add_explain(commands)
     _add_reproduce(commands)
     add_runs(commands, _add_config_arguments)
+    add_folds(commands, _add_config_arguments)
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
     _add_track(commands)
@@ -238,6 +239,7 @@ def _dispatch(options: argparse.Namespace) -> int:
         "java": _show_java, "config": _show_config, "formats": _show_formats,
         "learners": _show_learners, "explain": _explain, "reproduce": _reproduce,
         "runs": _manage_runs, "plan": _show_plan, "history": _show_history, "track": _track,
+        "folds": _show_folds,
     }  # fmt: skip
     if options.command in own:
         return own[options.command](options)
@@ -251,6 +253,16 @@ def _manage_runs(options: argparse.Namespace) -> int:
     from spark_rank.runs.commands import manage
 
     manage(options, config)
+    return 0
+
+
+def _show_folds(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.folds import show_folds
+
+    show_folds(options, config)
     return 0
 
 

@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     # what `spark-rank runs`, `plan`, `explain`, `track` and `recommend --user` do
     "runs": {
         "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
-        "reader", "tables", "tracking",
+        "reader", "tables", "tracking", "users.measuring",
     },
     # estimator and model; `stages` for what turns configurations into settings of `frames`
     "ml": {
@@ -98,15 +98,15 @@ PUBLIC: dict[str, set[str]] = {
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
         "ensembles", "evaluating", "fitting", "generalization", "grid_edges", "held_out",
-        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows",
+        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows", "newcomers",
         "predicting", "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs",
         "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
         "block_counts", "blocks", "buckets", "distributions", "evaluate", "experiment_units",
-        "ids", "isolation", "item_features", "majority_counts", "pair_metrics", "predict",
-        "predictions", "rank", "recommend", "train", "tuning", "weights",
+        "ids", "isolation", "item_features", "majority_counts", "newcomers", "pair_metrics",
+        "predict", "predictions", "rank", "recommend", "train", "tuning", "weights",
     },
     "store": {
         "catalogue", "containment", "drafts", "earlier_runs", "failures", "lease", "needed_runs",
@@ -128,7 +128,7 @@ PUBLIC: dict[str, set[str]] = {
         "training", "tune",
     },
     "ml": set(),
-    "runs": {"arguments", "commands", "planning", "tracking", "users"},
+    "runs": {"arguments", "commands", "folds", "planning", "tracking", "users"},
     "tracking": {"connection", "mlflow_run"},
     "help": {"commands", "keys", "learners", "pages"},
     "packaging": set(),

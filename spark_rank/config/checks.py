@@ -61,6 +61,8 @@ def _check_paths(config: Config) -> None:
     paths = {
         "store": config.store,
         "input.path": config.input.path,
+        "input.test_path": config.input.test_path,
+        "input.validation_path": config.input.validation_path,
         "input.titles": config.input.titles,
         "input.dictionaries_from": config.input.dictionaries_from,
         "synthesize.path": config.synthesize.path,

@@ -19,6 +19,9 @@ WrittenFormat = Literal[
 ]
 TitleFormatName = Literal["movielens-100k", "movielens-dat", "movielens-csv", "netflix"]
 FeatureKind = Literal["factors", "als", "panel", "reference", "given", "offset"]
+# the parts of a given split, in the order of their numbers in the table `ratings`
+PartName = Literal["train", "validation", "test"]
+PARTS: tuple[PartName, ...] = ("train", "validation", "test")
 # kinds that learn factors of the items and a prior of every user
 FACTOR_KINDS: tuple[FeatureKind, ...] = ("factors", "als")
 # the baseline that can make lists, beside train.learners
@@ -43,15 +46,23 @@ class InputConfig:
     path: str | None = setting(
         None, "file, directory or glob; null: the generated data set", example="ratings.csv"
     )
+    test_path: str | None = setting(
+        None,
+        "a given split: file, directory or glob of the part test; input.path is the part train",
+        example="test.csv",
+    )
+    validation_path: str | None = setting(
+        None, "a given split: the same of the part validation", example="validation.csv"
+    )
     format: InputFormat | None = setting(
         None,
-        "how the ratings are written; null or auto: recognised from the first lines",
+        "format of the ratings; null or auto: recognised from the first lines",
         example="csv",
     )
     delimiter: str | None = setting(
         None,
-        "csv: the field separator, a character (a blank stands for any run of blanks and tabs) or "
-        "::; null: recognised from the first lines",
+        "csv: the field separator, one character or :: (a blank matches any run of blanks and "
+        "tabs); null: recognised from the first lines",
         example=";",
     )
     header: bool | None = setting(
@@ -63,70 +74,77 @@ class InputConfig:
     columns: dict[str, str | None] = setting(
         {},
         "csv and parquet: the columns that hold user, item, rating and timestamp (names, or "
-        "positions from 0 in csv; a null timestamp is left out)",
+        "positions from 0 in csv; a null timestamp is left out), and part: that which says train, "
+        "validation or test",
         example="{user: who, item: film, rating: stars}",
     )
     decimal: Literal[".", ","] | None = setting(
         None,
-        "csv: the sign before the decimals of a rating; null: recognised from the first lines",
+        "csv: the decimal sign of ratings; null: recognised from the first lines",
     )
     time_unit: Literal["s", "ms", "us", "ns"] | None = setting(
         None,
-        "csv and parquet: the unit of times that are numbers since 1970; null: recognised by "
+        "csv and parquet: the unit of times given as numbers since 1970; null: guessed from "
         "their size",
     )
     day_first: bool | None = setting(
         None,
-        "csv and parquet: whether 03/04/2020 is 3 April (true) or March 4 (false); null: dates "
-        "like 13/04/2020 decide, and without any the input is refused",
+        "csv and parquet: whether 03/04/2020 is 3 April (true) or March 4 (false); null: a date "
+        "like 13/04/2020 decides; if there is none, ingest stops and asks",
         example="true",
     )
     encoding: Literal["utf-8", "latin-1"] | None = setting(
-        None, "how text is encoded; null: as is usual for the format"
+        None, "text encoding; null: the usual one of the format"
     )
     levels: list[float] = setting(
         [],
-        "the ratings that there are, all others are quarantined; empty: the format's own, or any",
+        "the valid levels; other ratings are quarantined; empty: those of the format, or any",
         example="[1, 2, 3, 4, 5]",
     )
     rating_min: float | None = setting(
-        None, "a rating below this is quarantined; replaces the format's own levels", example="1"
+        None, "ratings below this are quarantined; replaces the levels of the format", example="1"
     )
     rating_max: float | None = setting(
-        None, "a rating above this is quarantined; replaces the format's own levels", example="5"
+        None, "ratings above this are quarantined; replaces the levels of the format", example="5"
     )
     cuts: list[float] = setting(
         [],
-        "where a continuous scale is cut into levels for learners of ranks, in rising order; a "
-        "rating that equals a cut belongs to the level above it",
+        "where to cut a continuous scale into levels, for learners that need ranks; increasing; "
+        "a rating equal to a cut belongs to the level above",
         example="[2, 4, 6, 8]",
     )
     keep_implicit: bool = setting(
-        False, "book-crossing: keep the rating 0, which says that a book was read, not how good"
+        False, "book-crossing: keep rating 0, which means read but not rated"
     )
     duplicates: Literal["latest", "first", "mean", "reject"] = setting(
         "latest",
-        "which of several ratings of one user and item counts: by time the latest or the first, "
+        "which rating to keep if a user rated an item several times: the latest, the first, "
         "their mean, or none; the others are quarantined",
     )
     dictionaries_from: str | None = setting(
         None,
-        "run id, or directory of a run, whose numbers of users and items are kept; latest: the "
+        "run (id or directory) whose numbering of users and items to reuse; latest: the "
         "promoted run",
         example="latest",
     )
     titles: str | None = setting(
-        None, "file with the items' names; null: none", example="movies.csv"
+        None, "file with the titles of the items; null: none", example="movies.csv"
     )
     titles_format: TitleFormatName | None = setting(
-        None, "how they are written; null: told by the first line"
+        None, "format of the titles; null: recognised from the first line"
     )
     max_bad_share: float = setting(
         0.05,
-        "ingest fails above this share of unusable rows (duplicates do not count)",
+        "ingest fails if a larger share of the rows is unusable (duplicates do not count)",
         at_least=0.0,
         at_most=1.0,
     )
+
+    @property
+    def has_parts(self) -> bool:
+        """Tell whether the input says which ratings are held out."""
+        named = self.test_path, self.validation_path, self.columns.get("part")
+        return any(name is not None for name in named)
 
     @property
     def separator(self) -> str | None:
@@ -170,19 +188,19 @@ class SynthesizeConfig:
 
 @dataclass(frozen=True)
 class FilterConfig:
-    """Which users and items to keep, by numbers of ratings that are counted on the same ratings."""
+    """Which users and items to keep, by how many ratings they have."""
 
     user_min: int | None = setting(
-        None, "least number of ratings of a user", at_least=1, example="20"
+        None, "smallest number of ratings of a user", at_least=1, example="20"
     )
     user_max: int | None = setting(
-        None, "greatest number of ratings of a user", at_least=1, example="5000"
+        None, "largest number of ratings of a user", at_least=1, example="5000"
     )
     item_min: int | None = setting(
-        None, "least number of ratings of an item", at_least=1, example="10"
+        None, "smallest number of ratings of an item", at_least=1, example="10"
     )
     item_max: int | None = setting(
-        None, "greatest number of ratings of an item", at_least=1, example="100000"
+        None, "largest number of ratings of an item", at_least=1, example="100000"
     )
 
     @property
@@ -196,126 +214,145 @@ class FilterConfig:
 class PrepareConfig:
     """User blocks and the split inside them."""
 
-    split: Literal["random", "temporal", "leave_last", "k_fold"] = setting(
+    split: Literal[
+        "random", "temporal", "leave_last", "k_fold", "global", "global_k_fold", "given"
+    ] = setting(
         "random",
-        "which ratings of a user are held out: random ones, the latest share, the latest "
-        "`leave_last`, or fold `fold` of `folds`",
+        "which ratings to hold out. Of each user: random: a random share; temporal: the latest "
+        "share; leave_last: the latest `leave_last`; k_fold: fold `fold` of `folds`. Of all "
+        "ratings together, whosever they are: global: a random share; global_k_fold: fold `fold` "
+        "of `folds`. given: those that the input names (input.test_path, input.columns.part)",
     )
     train_share: float = setting(
         0.5,
-        "random and temporal: share of every user's ratings to learn from",
+        "random and temporal: share of each user's ratings to train on; global: of all ratings",
         above=0.0,
         at_most=1.0,
     )
-    leave_last: int = setting(1, "leave_last: how many of a user's ratings", at_least=1)
-    folds: int = setting(5, "k_fold: number of folds", at_least=2, at_most=1000)
-    fold: int = setting(1, "k_fold: the fold that is held out, from 1", at_least=1)
+    leave_last: int = setting(
+        1, "leave_last: how many ratings of each user to hold out", at_least=1
+    )
+    folds: int = setting(5, "k_fold and global_k_fold: number of folds", at_least=2, at_most=1000)
+    fold: int = setting(1, "k_fold and global_k_fold: the fold to hold out, from 1", at_least=1)
+    train_parts: list[PartName] = setting(
+        ["train"],
+        "given: the parts to train on; parts that are neither here nor held out are left out",
+        example="[train, validation]",
+    )
+    held_out_part: PartName = setting("test", "given: the part to hold out")
+    test: Literal["chosen", "random"] = setting(
+        "chosen",
+        "what the held-out ratings are, a label of the metrics: of items that users chose to rate, "
+        "or of random items that they were asked to rate",
+    )
     filters: list[FilterConfig] = setting(
         [],
-        "users and items to keep, filter by filter, before the split: user_min, user_max, "
-        "item_min, item_max are numbers of ratings",
+        "which users and items to keep before the split, one filter after the other: user_min, "
+        "user_max, item_min and item_max are numbers of ratings",
         example="[{user_min: 20, item_min: 10}]",
     )
     filter_rounds: int = setting(
         1,
-        "how often the filters are gone through at most; it ends when a round drops nothing",
+        "how often to repeat the filters at most; they end when a round drops nothing",
         at_least=1,
         at_most=1000,
     )
     user_share: float = setting(
         1.0,
-        "share of the users that are left to keep, by hash",
+        "share of the remaining users to keep, chosen by a hash of the id",
         above=0.0,
         at_most=1.0,
         example="0.1",
     )
-    timestamps: bool = setting(False, "keep the time of every rating in the blocks")
+    timestamps: bool = setting(False, "keep the time of each rating in the blocks")
     buckets: int = setting(
-        8, "number of buckets of users, from ingest to recommend", at_least=1, at_most=100_000
+        8,
+        "number of buckets that users are split into, the same in all stages",
+        at_least=1,
+        at_most=100_000,
     )
 
 
 @dataclass(frozen=True)
 class FeaturesConfig:
-    """What an item looks like to a learner."""
+    """The features of an item that learners see."""
 
     kind: FeatureKind = setting(
         "factors",
-        "factors: of a factor model, with a prior of every user; als: the same from MLlib's ALS, "
-        "for more items than the driver has memory for; panel: ratings of reviewers, the same for "
-        "all; reference: of reviewers drawn for every user; given: vectors that came with the "
-        "data; offset: none but the item offset. Not named: given where vectors come with the data "
-        "(features.given, input.format letor), else factors",
+        "factors: item factors and a prior for each user, from a factor model; als: the same from "
+        "MLlib's ALS, for more items than fit in the driver's memory; panel: the ratings of some "
+        "reviewers; reference: the ratings of reviewers drawn for each user; given: your own "
+        "vectors; offset: only the item offset. Default: given if the data has vectors "
+        "(features.given, input.format letor), otherwise factors",
     )
     kept_from: str | None = setting(
         None,
-        "factors and als: run id whose factors are kept; an item it does not know gets zeros; "
-        "latest: the promoted run; null: they are learned",
+        "factors and als: run id whose factors to reuse, with zeros for new items; latest: the "
+        "promoted run; null: learn them",
         example="latest",
     )
     rank: int = setting(32, "factors and als: number of factors", at_least=1, at_most=500)
     rounds: int = setting(15, "factors: rounds of estimation", at_least=1, at_most=10_000)
     user_share: float = setting(
         1.0,
-        "factors and als: share of the users they are learned from",
+        "factors and als: share of the users to learn them from",
         above=0.0,
         at_most=1.0,
         example="0.5",
     )
     max_ratings: int = setting(
         10_000_000,
-        "factors: about as many ratings at most; fewer users where there are more",
+        "factors: learn from about this many ratings at most, by taking fewer users",
         at_least=1,
     )
     als_rounds: int = setting(10, "als: rounds of ALS", at_least=1, at_most=1000)
     als_regularization: float = setting(
         0.15,
-        "als: strength of ALS's own regularization, for ratings in units of their deviation",
+        "als: regParam of ALS, for ratings divided by their standard deviation",
         at_least=0.0,
     )
-    panel_size: int = setting(
-        100, "panel: number of reference reviewers", at_least=1, at_most=10_000
-    )
+    panel_size: int = setting(100, "panel: number of reviewers", at_least=1, at_most=10_000)
     panel_choice: Literal["most_active", "coverage"] = setting(
         "most_active",
-        "panel: the users with the most training ratings; or, among 20,000 of them, greedily those "
-        "who add most to what the panel has rated",
+        "panel: most_active: the users with the most training ratings; coverage: of the 20,000 "
+        "most active, repeatedly the one who rated the most items that the panel lacks",
     )
     reference_size: int = setting(
-        300, "reference: number of reviewers drawn for every user", at_least=1, at_most=10_000
+        300, "reference: number of reviewers to draw for each user", at_least=1, at_most=10_000
     )
     reference_min: int | None = setting(
         None,
-        "reference: least number of ratings of a reviewer, held-out ones counted too",
+        "reference: smallest number of ratings of a reviewer, held-out ones included",
         at_least=1,
         example="100",
     )
     reference_max: int | None = setting(
-        None, "reference: greatest number of ratings of a reviewer", at_least=1, example="1000"
+        None, "reference: largest number of ratings of a reviewer", at_least=1, example="1000"
     )
     reference_pool: int = setting(
         20_000,
-        "reference: how many such reviewers to draw from at most, a sample by hash",
+        "reference: how many reviewers to draw from at most, a sample by a hash of the id",
         at_least=2,
         at_most=200_000,
     )
     reference_ratings: Literal["training", "all"] = setting(
         "training",
-        "reference: the reviewers' ratings to show; all is the papers' way: held-out ones too, "
-        "though never the user's own",
+        "reference: which ratings of the reviewers to use; all, as in the papers, includes "
+        "held-out ones, but never the user's own",
     )
     given: str | None = setting(
         None,
-        "given: Parquet file, directory or glob with columns item_id and features (numbers, as "
-        "many for every item); null: those of the format letor",
+        "given: Parquet file, directory or glob with columns item_id and features (a list of "
+        "numbers, of one length); null: those in the letor files",
         example="vectors.parquet",
     )
     given_scale: Literal["standard", "none"] = setting(
-        "standard", "given: bring every feature to mean 0 and standard deviation 1, or leave it"
+        "standard",
+        "given: standard: scale each feature to mean 0 and standard deviation 1; none: keep it",
     )
     offset_shrinkage: float = setting(
         10.0,
-        "all but factors: ratings' worth of evidence that pulls an item's offset to 0",
+        "all but factors: shrinks an item's offset to 0 as this many ratings at 0 would",
         at_least=0.0,
     )
 
@@ -329,30 +366,31 @@ class FeaturesConfig:
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """One learner to train: which, under what name, with which hyper-parameters."""
+    """One learner to train: its kind, its label and its hyper-parameters."""
 
-    learner: str = setting("mprank", "name in the registry of learners", example="svrank")
+    learner: str = setting("mprank", "the learner, one of `spark-rank learners`", example="svrank")
     name: str | None = setting(
         None, "value of the `learner` column; null: the learner's name", example="mine"
     )
     item_offset: bool = setting(
-        True, "learn what the item offset leaves over; learners of ranks get it as a feature"
+        True,
+        "learn the rating minus the item offset; learners of ranks get the offset as a feature",
     )
     params: dict[str, Any] = setting(
         {},
-        "hyper-parameters; of mprank without any, nor a grid: those that fit features.kind",
+        "hyper-parameters; mprank without params and grid takes those that fit features.kind",
         example="{C: 10}",
     )
     grid: dict[str, list[Any]] = setting(
         {},
-        "values to choose from, by hyper-parameter; the first of each where none can be told",
+        "values to choose from, per hyper-parameter; the first if there is nothing to choose by",
         example="{C: [0.1, 1, 10]}",
     )
     selection: Literal["sample", "leave_pair_out", "k_fold"] = setting(
         "sample",
-        "how to choose from the grid: once for all on a sample of users (stage tune), or for every "
-        "user by exact leave-pair-out (mprank) or folds of the training part, starting from what "
-        "is best for the sample and moving away from it only where that has chosen better there",
+        "how to choose from the grid: sample: once for all users, on a sample (stage tune); "
+        "leave_pair_out (mprank) and k_fold: for each user on the training part, starting from "
+        "the choice of the sample and leaving it only if that proved better on the sample",
     )
 
     @property
@@ -369,100 +407,113 @@ DEFAULT_LABEL = "mprank_linear"
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """What is learned for every user."""
+    """What to learn for each user."""
 
     learners: list[LearnerConfig] = setting(
         [LearnerConfig("mprank", DEFAULT_LABEL, params=FACTOR_PARAMS)],
-        "the learners, trained in one pass beside the two baselines. Not named: mprank with params "
+        "the learners, trained in one pass with the two baselines. Default: mprank with params "
         "that fit features.kind (`spark-rank config` shows them); these fit factors",
         example="[{learner: svrank, params: {C: 10}}]",
     )
     baselines: bool = setting(
         True,
-        "also learn a constant and the item offset for every user, to hold the learners against: "
-        "two more rows per user in models and metrics",
+        "also learn a constant and the item offset for each user, for comparison: two more rows "
+        "per user in models and metrics",
     )
     min_ratings: int = setting(
-        3, "users with fewer training ratings fall back to what is expected of them", at_least=2
+        3,
+        "users with fewer training ratings get the fallback model: what is expected of them",
+        at_least=2,
     )
     margin: float = setting(
-        1.0, "difference of scores below which the margin loss counts a pair in part", above=0.0
+        1.0,
+        "the margin loss counts a pair in part if its scores differ by less than this",
+        above=0.0,
     )
     max_failed_share: float = setting(
-        0.01, "training fails above this share of failed users", at_least=0.0, at_most=1.0
+        0.01,
+        "training fails if the learner fails for a larger share of users",
+        at_least=0.0,
+        at_most=1.0,
     )
     max_kernel_ratings: int = setting(
         4000,
-        "users with more training ratings: kernel learners use landmarks among them, kernel "
-        "perceptrons the first so many",
+        "for users with more training ratings, kernel learners use landmarks, and kernel "
+        "perceptrons only this many ratings",
         at_least=10,
         at_most=20_000,
     )
-    landmarks: int = setting(
-        500, "number of landmarks of kernel learners for such users", at_least=2, at_most=5000
-    )
+    landmarks: int = setting(500, "number of landmarks for such users", at_least=2, at_most=5000)
     folds: int = setting(
         5,
-        "folds of the training part to choose hyper-parameters by; tune holds back the last one",
+        "number of folds of the training part for choosing hyper-parameters; tune uses the last",
         at_least=2,
         at_most=100,
     )
     targets_min: int | None = setting(
         None,
-        "learn only users with so many ratings at least, held out ones too",
+        "train only users with at least this many ratings, held-out ones included",
         at_least=1,
         example="20",
     )
     targets_max: int | None = setting(
-        None, "learn only users with so many ratings at most", at_least=1, example="1000"
+        None,
+        "train only users with at most this many ratings, held-out ones included",
+        at_least=1,
+        example="1000",
     )
 
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """Hyper-parameters chosen on a sample of users, on ratings that no feature has seen."""
+    """Choice of hyper-parameters on a sample of users, on ratings that no feature has seen."""
 
-    users: int = setting(1000, "number of users to choose on, by hash", at_least=1, at_most=100_000)
+    users: int = setting(
+        1000,
+        "number of users in the sample, chosen by a hash of the id",
+        at_least=1,
+        at_most=100_000,
+    )
 
 
 @dataclass(frozen=True)
 class EnsembleLearnerConfig:
-    """One ensemble of PRanks that each see a random part of the examples."""
+    """One ensemble of PRanks, each trained on a random part of the examples."""
 
     name: str | None = setting(
         None, "value of the `learner` column; null: oap_ and combine", example="mine"
     )
     combine: Literal["bpm", "bagging", "voted"] = setting(
         "bpm",
-        "bpm: the mean of the members' rules; bagging: the mean of their ranks; voted: that mean "
-        "weighted by how often a member was right",
+        "bpm: the mean of the members' rules; bagging: the mean of their ranks; voted: the mean "
+        "of their ranks, weighted by how often each member was right",
     )
     sampling: Literal["bernoulli", "poisson"] = setting(
         "bernoulli",
         "bernoulli: a member sees an example with probability tau; poisson: a Poisson(1) number "
         "of times, Oza's online bagging",
     )
-    tau: float = setting(0.3, "bernoulli: that probability", above=0.0, at_most=1.0)
+    tau: float = setting(0.3, "bernoulli: this probability", above=0.0, at_most=1.0)
     n_members: int = setting(20, "number of members", at_least=1, at_most=100_000)
     item_offset: bool = setting(
-        True, "every user, or one: the item offset is a feature more; of a linear kernel only"
+        True, "with one ensemble per user: add the item offset as a feature; linear kernel only"
     )
     keep_members: bool = setting(
         False,
-        "bpm: store every member's rule too, as bagging and voted always do; rank.preference "
-        "members asks them",
+        "bpm: also store each member's rule, as bagging and voted always do; rank.preference "
+        "members needs them",
     )
     kernel: Literal["linear", "poly", "rbf"] = setting(
         "linear",
-        "of a sequence: linear; poly, (gamma x·x' + 1)^degree, of degree 2 as an explicit map; "
-        " rbf, exp(-gamma ‖x - x'‖²)",
+        "of a sequence: linear; poly: (gamma x·x' + 1)^degree, as an explicit map for degree 2; "
+        "rbf: exp(-gamma ‖x - x'‖²)",
     )
-    degree: int = setting(2, "poly: its degree", at_least=1, at_most=10)
-    gamma: float = setting(1.0, "poly and rbf: its width", above=0.0)
+    degree: int = setting(2, "poly: the degree", at_least=1, at_most=10)
+    gamma: float = setting(1.0, "poly and rbf: gamma in the kernel", above=0.0)
     budget: int = setting(
         100,
-        "poly and rbf, where there is no explicit map: how many examples the expansions may use, "
-        "drawn by hash and the same for all members; every other example is projected onto them",
+        "poly and rbf without an explicit map: how many examples the expansions may use, drawn by "
+        "a hash and the same for all members; other examples are projected onto them",
         at_least=1,
         at_most=2000,
     )
@@ -480,51 +531,51 @@ class EnsembleLearnerConfig:
 
 @dataclass(frozen=True)
 class EnsembleConfig:
-    """Ensembles of PRanks, for every user or on one sequence."""
+    """Ensembles of PRanks, one for each user or one on a sequence."""
 
     in_pipeline: bool = setting(
-        False, "learn ensembles in the pipeline: N members cost N times as much as one PRank"
+        False, "train ensembles in the pipeline; N members cost N times as much as one PRank"
     )
     learners: list[EnsembleLearnerConfig] = setting(
         [EnsembleLearnerConfig()], "the ensembles", example="[{combine: voted, n_members: 50}]"
     )
     sequence: str | None = setting(
         None,
-        "one sequence instead of every user: Parquet file, directory or glob with columns features "
-        "(numbers, as many in every row) and rank (from 1), learned in the order of file names "
-        "and rows; optional: test (boolean: measured, not learned) and trial (whole number: a "
-        "sequence of its own)",
+        "learn one sequence instead of each user: Parquet file, directory or glob with columns "
+        "features (a list of numbers, of one length) and rank (from 1), read in the order of file "
+        "names and rows; optional columns: test (boolean: measure, do not learn) and trial (whole "
+        "number: a sequence of its own)",
         example="examples.parquet",
     )
     user: str | None = setting(
         None,
-        "one user's ratings as the sequence, by id, with the features of this run",
+        "learn the ratings of one user (by id) as the sequence, with the features of this run",
         example="7",
     )
     trials: int = setting(
         1,
-        "of a sequence: how often to learn it, each time with other draws and, from the second "
-        "time on, in another order",
+        "of a sequence: how often to learn it, each time with other draws and, after the first "
+        "time, in another order",
         at_least=1,
         at_most=1000,
     )
     groups: int | None = setting(
         None,
-        "how many groups the members are split into, each a task; decides no result; null: one "
-        "for every user, of a sequence as many as there are cores",
+        "number of groups of members, one task each; does not change results; null: one group for "
+        "each user, or one per core for a sequence",
         at_least=1,
         at_most=100_000,
         example="4",
     )
     chunk: int = setting(
         65_536,
-        "of a sequence: examples that a task holds at once; decides no result",
+        "of a sequence: how many examples a task holds at once; does not change results",
         at_least=1,
         at_most=10_000_000,
     )
     confidence: float = setting(
         0.95,
-        "level of the intervals over trials or users",
+        "confidence level of the intervals over trials or users",
         above=0.0,
         at_most=0.9999,
         example="0.9",
@@ -537,23 +588,29 @@ class EvaluateConfig:
 
     relevant_from: float | None = setting(
         None,
-        "a rating from here on counts as relevant; null: the lowest level above the middle of the "
+        "ratings of at least this are relevant; null: the lowest level above the middle of the "
         "rating scale",
         example="4",
     )
     top_n: int = setting(
-        10, "depth of ndcg, precision, recall and average precision", at_least=1, at_most=100_000
+        10, "k of ndcg, precision, recall and average precision at k", at_least=1, at_most=100_000
     )
     epsilon: float = setting(
-        0.25, "what the svr costs leave free of a difference of ratings", at_least=0.0
+        0.25,
+        "epsilon of the svr costs: smaller errors of a rating difference cost nothing",
+        at_least=0.0,
     )
     activity: list[int] = setting(
         [20, 50, 100, 300],
-        "numbers of training ratings at which a new user group begins",
+        "numbers of training ratings at which the next group of users begins",
         example="[10, 100]",
     )
     confidence: float = setting(
-        0.95, "level of the intervals and of the bounds", above=0.0, at_most=0.9999, example="0.9"
+        0.95,
+        "confidence level of the intervals and bounds",
+        above=0.0,
+        at_most=0.9999,
+        example="0.9",
     )
     candidates: Literal["rated", "all", "sampled"] = setting(
         "rated",
@@ -576,34 +633,35 @@ class EvaluateConfig:
 
 @dataclass(frozen=True)
 class PredictionsConfig:
-    """Every held-out rating beside the models' scores."""
+    """A table of held-out ratings and the models' scores."""
 
     in_pipeline: bool = setting(
-        False, "write the table in the pipeline: a row per user, learner and held-out item"
+        False, "write the table in the pipeline, one row per user, learner and held-out item"
     )
 
 
 @dataclass(frozen=True)
 class RankConfig:
-    """Each user's candidate items, put in order by a preference function."""
+    """Each user's candidate items, ordered by a preference function."""
 
     preference: Literal["scores", "votes", "members"] = setting(
         "scores",
-        "scores: of two items the one that the learner scores higher; votes: share of the learners "
-        "that score it higher; members: share of the members of an ensemble that do",
+        "how to compare two items: scores: by the score of one learner; votes: by the share of "
+        "learners that score the first higher; members: by the share of an ensemble's members",
     )
     learners: list[str] = setting(
         [],
-        "learners asked, by their labels; empty: for scores the first, for votes all of "
-        "train.learners, for members the first of ensemble.learners",
+        "labels of the learners to compare by; empty: the first (scores) or all (votes) of "
+        "train.learners, or the first of ensemble.learners (members)",
         example="[mprank_linear]",
     )
     method: Literal["quicksort", "degree"] = setting(
-        "quicksort", "quicksort: O(n log n) questions, random pivots; degree: all O(n²) questions"
+        "quicksort",
+        "quicksort: O(n log n) comparisons, with random pivots; degree: all O(n²) comparisons",
     )
     top: int | None = setting(
         None,
-        "quicksort: how many items to put in order; null: all",
+        "quicksort: how many items to order; null: all",
         at_least=1,
         at_most=100_000,
         example="20",
@@ -612,23 +670,25 @@ class RankConfig:
 
 @dataclass(frozen=True)
 class AggregateConfig:
-    """One order of the most rated items from all users' ratings."""
+    """One order of the most rated items, agreed on by all users."""
 
     items: int = setting(100, "how many of the most rated items to order", at_least=2, at_most=1000)
     method: Literal["borda", "copeland", "quicksort", "local_search", "exact"] = setting(
-        "local_search", "how; exact is an integer programme for some 30 items"
+        "local_search", "how to find the order; exact is an integer program, for about 30 items"
     )
-    time_limit: float = setting(60.0, "seconds for the exact method", above=0.0, at_most=1e6)
+    time_limit: float = setting(
+        60.0, "time limit of the exact method in seconds", above=0.0, at_most=1e6
+    )
 
 
 @dataclass(frozen=True)
 class RefitConfig:
-    """Features and models from all ratings, which make the lists."""
+    """Features and models learned again from all ratings, for the lists."""
 
     in_pipeline: bool = setting(
         True,
-        "learn features and the models of recommend.learner again from all ratings, before lists "
-        "are made; false: lists come from the training part",
+        "before making lists, learn features and the models of recommend.learner again from all "
+        "ratings; false: lists come from the training part",
     )
 
 
@@ -638,20 +698,18 @@ class RecommendConfig:
 
     in_pipeline: bool = setting(
         True,
-        "make lists in the pipeline; kernel models take long: they score user by user, and queries "
-        "(format letor) have no unseen items",
+        "make lists in the pipeline; kernel models take long, as they score one user at a time; "
+        "queries (format letor) have no unseen items",
     )
     learner: str | None = setting(
         None,
-        "whose models score the items, by label, an ensemble's too, or item_offset; null: the "
-        "first of train.learners",
+        "label of the learner or ensemble that scores the items, or item_offset; null: the first "
+        "of train.learners",
         example="item_offset",
     )
-    top: int = setting(
-        10, "how many of the best unseen items a user gets", at_least=1, at_most=1000
-    )
+    top: int = setting(10, "number of best unseen items in a list", at_least=1, at_most=1000)
     bottom: int = setting(
-        3, "how many of the worst, which not to watch; 0: none", at_least=0, at_most=1000
+        3, "number of worst unseen items, which not to watch; 0: none", at_least=0, at_most=1000
     )
     beta: float = setting(
         6.0,
@@ -681,21 +739,21 @@ class RecommendConfig:
     )
     cut_least: int = setting(3, "least number of items of a list that is cut", at_least=1)
     min_ratings: int = setting(
-        0, "least number of ratings that the models know of an item in a list", at_least=0
+        0, "smallest number of training ratings of an item in a list", at_least=0
     )
     include: list[str] = setting(
         [],
-        "ids of the only items there may be in a list; empty: all",
+        "ids of the only items allowed in lists; empty: all items",
         example="[tt0111161, tt0068646]",
     )
     include_from: str | None = setting(
-        None, "file with more of them, an id a line", example="in_stock.txt"
+        None, "file with more allowed ids, one per line", example="in_stock.txt"
     )
     exclude: list[str] = setting(
-        [], "ids of items that are in no list", example="[tt0111161, tt0068646]"
+        [], "ids of items to keep out of lists", example="[tt0111161, tt0068646]"
     )
     exclude_from: str | None = setting(
-        None, "file with more of them, an id a line", example="gone.txt"
+        None, "file with more ids to keep out, one per line", example="gone.txt"
     )
 
 
@@ -704,7 +762,7 @@ class TheoremsConfig:
     """The theorems of preference-based ranking as an experiment."""
 
     trials: int = setting(
-        200, "random tournaments per size and theorem", at_least=10, at_most=1_000_000
+        200, "number of random tournaments per size and theorem", at_least=10, at_most=1_000_000
     )
 
 
@@ -713,11 +771,13 @@ class ExperimentConfig:
     """One of the papers' experiments."""
 
     name: str | None = setting(
-        None, "which one; without settings it is as published", example="prank_synthetic"
+        None,
+        "name of the experiment; without settings it runs as published",
+        example="prank_synthetic",
     )
     data: str = setting(
         "data",
-        "folder of the data sets; an experiment without its data set is skipped, and says so",
+        "folder of the data sets; an experiment without its data set is skipped with a message",
         example="/data/papers",
     )
     settings: dict[str, Any] = setting({}, "the experiment's own settings", example="{seed: 1}")
@@ -725,16 +785,16 @@ class ExperimentConfig:
 
 @dataclass(frozen=True)
 class TrackingConfig:
-    """Where pipelines are tracked, beside the store."""
+    """Where to track pipelines in addition to the store."""
 
     mlflow: str | None = setting(
         None,
-        "MLflow's tracking URI, such as http://host:5000 or sqlite:///mlflow.db: `pipeline` leaves "
+        "MLflow tracking URI, such as http://host:5000 or sqlite:///mlflow.db; `pipeline` logs "
         "one MLflow run there; null: none",
         example="sqlite:///mlflow.db",
     )
     experiment: str = setting(
-        "spark_rank", "MLflow's experiment, made if it is not there", example="films"
+        "spark_rank", "MLflow experiment; created if it is missing", example="films"
     )
 
 
@@ -750,16 +810,17 @@ class Config:
     )
     previous: str | None = setting(
         None,
-        "run id whose numbers of users and items are kept, and the models of users whose ratings "
-        "and features are still the same; latest: the promoted run; null: everybody is learned",
+        "run id to start from: its numbering of users and items is reused, and so are the models "
+        "of users whose ratings and features have not changed; latest: the promoted run; null: "
+        "train all users",
         example="latest",
     )
-    seed: int = setting(0, "seed of every split and draw", at_least=0, at_most=2**62)
+    seed: int = setting(0, "seed of all splits and draws", at_least=0, at_most=2**62)
     users_per_wave: int = setting(
         60_000,
-        "train, refit and recommend save their work after about so many users (recommend of linear "
-        "models after four times as many), and later go on from there; a wave has a bucket for "
-        "every core at least",
+        "train, refit and recommend save their work after about this many users (recommend with "
+        "linear models after four times as many) and resume there; a wave has at least one "
+        "bucket per core",
         at_least=1,
     )
     input: InputConfig = setting(InputConfig(), "where the ratings come from")

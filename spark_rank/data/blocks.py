@@ -18,7 +18,7 @@ from spark_rank.data.packed_blocks import (
     arrange_blocks,
     pack_users,
 )
-from spark_rank.data.splits import goes_by_time, split_keys
+from spark_rank.data.splits import GIVEN, goes_by_time, split_keys
 from spark_rank.session.sharing import share
 from spark_rank.session.workers import by_workers
 from spark_rank.tables.contract import ddl
@@ -37,15 +37,17 @@ def user_blocks(
     """Return a block of every user who has ratings, sorted by bucket and user.
 
     Order and split depend on a hash of (seed, user id, item id), and for splits by time on the
-    times. They do not depend on partitions, retries, or other users and items; and no (user, item)
-    is in both parts. Ratings are packed by user where they are, and the packed rows are shuffled
-    by bucket. With `by_bucket`, no bucket is in two partitions of `ratings`, and there is no
-    shuffle. Ratings sorted by user, as `ingest` writes them, are packed without sorting; any other
-    order gives the same blocks. Every worker holds eight bytes per item.
+    times; a given split follows from the column ``held_out`` of the ratings, 0 or 1. They do not
+    depend on partitions, retries, or other users and items; and no (user, item) is in both parts.
+    Ratings are packed by user where they are, and the packed rows are shuffled by bucket. With
+    `by_bucket`, no bucket is in two partitions of `ratings`, and there is no shuffle. Ratings
+    sorted by user, as `ingest` writes them, are packed without sorting; any other order gives the
+    same blocks. Every worker holds eight bytes per item.
     """
     spark = ratings.sparkSession
     with_time = settings.timestamps or goes_by_time(settings)
     columns = ["user", "item", "rating", *(["timestamp"] if with_time else [])]
+    columns += ["held_out"] if settings.split == GIVEN else []
     packed = by_workers(ratings.select(*columns), pack_users, ddl(PACKED_COLUMNS))
     key, bucket = F.xxhash64("user_id").alias("user_key"), bucket_column(settings.buckets)
     rows = packed.join(

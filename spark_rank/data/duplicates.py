@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +15,29 @@ FloatArray = NDArray[np.float64]
 
 
 class Ratings(NamedTuple):
-    """Ratings as columns of equal length."""
+    """Ratings as columns of equal length; `parts` are those of a given split."""
 
     users: IntArray
     items: IntArray
     ratings: FloatArray
     times: IntArray
+    parts: NDArray[np.int8] | None = None
 
     def take(self, rows: NDArray[Any]) -> Ratings:
         """Return some rows, by positions or a mask."""
-        return Ratings(*(column[rows] for column in self))
+        parts = None if self.parts is None else self.parts[rows]
+        return Ratings(
+            self.users[rows], self.items[rows], self.ratings[rows], self.times[rows], parts
+        )
+
+
+def joined(several: Sequence[Ratings]) -> Ratings:
+    """Return the rows of all, one after the other; all have parts, or none."""
+    users, items, ratings, times = (
+        np.concatenate(columns) for columns in zip(*(own[:4] for own in several), strict=True)
+    )
+    parts = [own.parts for own in several if own.parts is not None]
+    return Ratings(users, items, ratings, times, np.concatenate(parts) if parts else None)
 
 
 def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
@@ -33,7 +47,33 @@ def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
     times ``latest`` takes the higher rating, ``first`` the lower. ``mean`` replaces the latest by
     the mean of all, ``reject`` drops all. The result does not depend on the order of the rows,
     down to the last bit of the means.
+
+    Of ratings in several parts of a given split only those in the last part count, whatever the
+    policy: nothing that is held out may be learned from.
     """
+    if ratings.parts is None:
+        return _resolve(ratings, policy)
+    last, earlier = _of_last_parts(ratings, ratings.parts)
+    kept, others = _resolve(last, policy)
+    others = joined([others, earlier])
+    return kept, others.take(order_of_pairs(others.users, others.items))
+
+
+def _of_last_parts(ratings: Ratings, parts: NDArray[np.int8]) -> tuple[Ratings, Ratings]:
+    """Return the ratings in the last part that has the pair, and the others."""
+    order = order_of_pairs(ratings.users, ratings.items)
+    users, items = ratings.users[order], ratings.items[order]
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
+    firsts = np.flatnonzero(is_first)
+    if len(firsts) == len(order):
+        return ratings, ratings.take(np.zeros(len(order), bool))
+    in_order = parts[order]
+    last = np.maximum.reduceat(in_order, firsts)[np.cumsum(is_first) - 1]
+    return ratings.take(order[in_order == last]), ratings.take(order[in_order < last])
+
+
+def _resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
     order = order_of_pairs(ratings.users, ratings.items)
     ratings = ratings.take(order)
     repeats = np.zeros(len(order), bool)
@@ -53,7 +93,8 @@ def resolve(ratings: Ratings, policy: str) -> tuple[Ratings, Ratings]:
     unknown = among.times == NO_TIME
     sign = 1 if policy == "first" else -1
     inner = np.lexsort((sign * among.ratings, sign * among.times, unknown, group))
-    for column, values in zip(ratings, among.take(inner), strict=True):
+    # ratings of a pair are all in one part
+    for column, values in zip(ratings[:4], among.take(inner)[:4], strict=True):
         column[places] = values
     if policy == "reject":
         return ratings.take(~member), ratings.take(member)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from spark_rank.data.duplicates import Ratings, resolve
+from spark_rank.data.duplicates import Ratings, joined, resolve
 from spark_rank.data.packing import (
     pack_integers,
     pack_strings,
@@ -45,6 +45,8 @@ RATING_COLUMNS = (
     Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
 )
 RATING_SCHEMA = arrow_schema(RATING_COLUMNS)
+# the same ratings of a given split
+PARTED_COLUMNS = (*RATING_COLUMNS, Column("part", "int", "part of a given split"))
 
 
 class ItemNumbers(NamedTuple):
@@ -89,20 +91,22 @@ class Share:
     def ratings(self) -> Ratings:
         """Return the ratings of all pieces with dense numbers, in any order."""
         user_ids, numbers = pa.concat_arrays(self.users), np.concatenate(self.user_numbers)
-        parts = []
+        ratings = []
         for piece in self.pieces:
             places = pc.index_in(unpack_strings(piece["users"]), value_set=user_ids)
             users = numbers[places.to_numpy(zero_copy_only=False)]
             items = self.items[piece["chunk"]]
-            parts.append(
+            given = piece.get("parts")
+            ratings.append(
                 Ratings(
                     users[unpack_integers(piece["user_codes"])],
                     items[unpack_integers(piece["item_codes"])],
                     unpack_ratings(piece["ratings"]),
                     unpack_integers(piece["times"]),
+                    None if given is None else np.frombuffer(given, np.int8),
                 )
             )
-        return Ratings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return joined(ratings)
 
 
 def merge_shares(
@@ -204,4 +208,8 @@ def _batches(ratings: Ratings) -> Iterator[pa.RecordBatch]:
             pa.array(part.ratings),
             pa.array(part.times, mask=part.times == NO_TIME),
         ]
-        yield pa.RecordBatch.from_arrays(columns, schema=RATING_SCHEMA)
+        if part.parts is None:
+            yield pa.RecordBatch.from_arrays(columns, schema=RATING_SCHEMA)
+        else:
+            columns.append(pa.array(part.parts.astype(np.int32)))
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(PARTED_COLUMNS))

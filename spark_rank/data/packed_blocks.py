@@ -31,6 +31,7 @@ PACKED_COLUMNS = (
     Column("items", "binary", "items, four bytes each"),
     Column("ratings", "binary", "ratings, four bytes each"),
     Column("times", "binary", "seconds since 1970, eight bytes each; null where not needed"),
+    Column("held_out", "binary", "given split: 1 if held out, a byte each; null where not needed"),
 )
 NAMED_COLUMNS = (
     *PACKED_COLUMNS,
@@ -64,9 +65,10 @@ class BlockJob:
 def pack_users(
     batches: Iterator[pa.RecordBatch], rows_packed: int = _ROWS_PACKED
 ) -> Iterator[pa.RecordBatch]:
-    """Turn ``user, item, rating[, timestamp]`` into packed rows, one per user in a million ratings.
+    """Turn ``user, item, rating[, timestamp][, held_out]`` into packed rows, one per user.
 
-    `DataFrame.mapInArrow` calls it. Ratings that are sorted by user need no sorting.
+    A user whose ratings are not all in one million has several rows. `DataFrame.mapInArrow` calls
+    it. Ratings that are sorted by user need no sorting.
     """
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -83,16 +85,25 @@ def pack_users(
 def _packed(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(batches)
     users = table.column("user").to_numpy()
-    columns = [table.column("item").to_numpy(), table.column("rating").to_numpy()]
+    columns: dict[str, NDArray[Any]] = {
+        "items": table.column("item").to_numpy(),
+        "ratings": table.column("rating").to_numpy(),
+    }
     if "timestamp" in table.column_names:
-        columns.append(table.column("timestamp").combine_chunks().fill_null(_UNKNOWN).to_numpy())
+        times = table.column("timestamp").combine_chunks().fill_null(_UNKNOWN)
+        columns["times"] = times.to_numpy()
+    if "held_out" in table.column_names:
+        columns["held_out"] = table.column("held_out").to_numpy()
     if (np.diff(users) < 0).any():
         order = np.argsort(users, kind="stable")
-        users, columns = users[order], [column[order] for column in columns]
+        users, columns = users[order], {name: own[order] for name, own in columns.items()}
     starts = np.flatnonzero(np.concatenate([[True], users[1:] != users[:-1]]))
-    packed = [_cells(column, np.append(starts, len(users))) for column in columns]
-    if len(packed) == 2:
-        packed.append(pa.nulls(len(starts), pa.binary()))
+    ends = np.append(starts, len(users))
+    packed = [
+        _cells(columns[field.name], ends) if field.name in columns
+        else pa.nulls(len(starts), field.type)
+        for field in list(_PACKED_SCHEMA)[1:]
+    ]  # fmt: skip
     return pa.RecordBatch.from_arrays([pa.array(users[starts]), *packed], schema=_PACKED_SCHEMA)
 
 
@@ -136,13 +147,14 @@ def _arranged(
     items = _flat(table.column("items"), np.dtype(np.int32))
     ratings = _flat(table.column("ratings"), np.dtype(np.float32))
     times = _flat(table.column("times"), np.dtype(np.int64))
+    held_out = _flat(table.column("held_out"), np.dtype(np.bool_))
     lengths = pc.binary_length(table.column("items")).to_numpy() // 4
     sizes = np.add.reduceat(lengths, starts).astype(np.int64)
     rows = table.take(pa.array(starts))
     ends = np.concatenate([[0], np.cumsum(sizes)])
     user_keys = rows.column("user_key").to_numpy()
     order, n_train = presentation(
-        ends, user_keys, item_keys[items], items, times, settings, job.keys
+        ends, user_keys, item_keys[items], items, times, settings, job.keys, held_out
     )
     unknown = pa.nulls(len(sizes), pa.list_(pa.int64()))
     columns = {

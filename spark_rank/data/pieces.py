@@ -41,6 +41,7 @@ PIECE_COLUMNS = (
     Column("item_codes", "binary", "positions in `items`, packed"),
     Column("ratings", "binary", "ratings, packed"),
     Column("times", "binary", "seconds since 1970 or `NO_TIME`, packed"),
+    Column("parts", "binary", "parts of a given split, a byte each; null without one"),
     Column("reason", "string", "tally: why rows cannot be used; null for valid rows"),
     Column("rows", "bigint", "number of rows"),
 )
@@ -49,7 +50,10 @@ PIECE_SCHEMA = arrow_schema(PIECE_COLUMNS)
 
 @dataclass(frozen=True)
 class Chunk:
-    """Ratings as codes: `user_codes` and `item_codes` are positions in distinct ids."""
+    """Ratings as codes: `user_codes` and `item_codes` are positions in distinct ids.
+
+    `parts` are those of a given split.
+    """
 
     users: pa.StringArray
     items: pa.StringArray
@@ -57,6 +61,7 @@ class Chunk:
     item_codes: NDArray[np.integer]
     ratings: NDArray[np.float64]
     times: IntArray
+    parts: NDArray[np.int8] | None = None
 
 
 def cut_chunk(chunk: Chunk, number: int, shares: Shares) -> Iterator[pa.RecordBatch]:
@@ -79,6 +84,7 @@ def cut_chunk(chunk: Chunk, number: int, shares: Shares) -> Iterator[pa.RecordBa
             item_codes=pack_integers(item_codes),
             ratings=pack_ratings(chunk.ratings[chosen]),
             times=pack_integers(chunk.times[chosen]),
+            parts=None if chunk.parts is None else chunk.parts[chosen].tobytes(),
             rows=len(chosen),
         )
 
@@ -98,7 +104,7 @@ def chunk_number(job: int, of_task: int) -> int:
 def cut_rows(
     batches: Iterator[pa.RecordBatch], shares: Shares, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Turn ``user_id, item_id, rating, timestamp, reason`` into pieces of the valid rows.
+    """Turn ``user_id, item_id, rating, timestamp, reason[, part]`` into pieces of the valid rows.
 
     `DataFrame.mapInArrow` calls it. Rows with a reason are only counted.
     """
@@ -145,6 +151,7 @@ def _encoded(batches: list[pa.RecordBatch]) -> Chunk:
         items.indices.to_numpy(),
         table.column("rating").to_numpy(),
         times.to_numpy(),
+        table.column("part").to_numpy().astype(np.int8) if "part" in table.column_names else None,
     )
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS
+from spark_rank.data.formats.columns import PART
 
 NOT_UTF8 = "not_utf8"
 MALFORMED = "malformed_row"
@@ -20,6 +21,7 @@ OUT_OF_RANGE = "rating_out_of_range"
 UNKNOWN_LEVEL = "unknown_rating_level"
 UNREADABLE_TIMESTAMP = "unreadable_timestamp"
 IMPOSSIBLE_TIMESTAMP = "impossible_timestamp"
+UNKNOWN_PART = "unknown_part"
 DUPLICATE = "duplicate"
 # by the rules of the format not a rating: dropped and counted, but not wrong
 IMPLICIT = "implicit"
@@ -55,6 +57,8 @@ def with_reason(parsed: DataFrame, settings: InputConfig) -> DataFrame:
         rules.append((UNKNOWN_LEVEL, ~rating.isin(*levels)))
     rules.append((UNREADABLE_TIMESTAMP, ~F.col("timestamp_ok")))
     rules.append((IMPOSSIBLE_TIMESTAMP, ~time.between(_FIRST_SECOND, _LAST_SECOND)))
+    if PART in parsed.columns:
+        rules.append((UNKNOWN_PART, F.col(PART).isNull()))
     reason = F.lit(None).cast("string")
     for name, broken in reversed(rules):
         reason = F.when(broken, F.lit(name)).otherwise(reason)

@@ -19,6 +19,9 @@ IntArray = NDArray[np.int64]
 
 # splits by time, for which every rating needs a time
 _BY_TIME = ("temporal", "leave_last")
+# splits of all ratings together, which may leave a user without training ratings
+GLOBAL = ("global", "global_k_fold")
+GIVEN = "given"
 
 _P1, _P2, _P3 = (
     np.uint64(0x9E3779B185EBCA87),
@@ -50,6 +53,11 @@ def goes_by_time(settings: PrepareConfig) -> bool:
     return settings.split in _BY_TIME
 
 
+def may_leave_users_without_training(settings: PrepareConfig) -> bool:
+    """Tell whether a user may have held-out ratings alone."""
+    return settings.split in (*GLOBAL, GIVEN)
+
+
 def presentation(
     ends: IntArray,
     user_keys: IntArray,
@@ -58,6 +66,7 @@ def presentation(
     times: IntArray,
     settings: PrepareConfig,
     keys: SplitKeys,
+    held_out: NDArray[np.bool_] | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Return the positions of the users' ratings, training part first, and the sizes of that part.
 
@@ -70,23 +79,51 @@ def presentation(
     * ``leave_last``: all but the `leave_last` latest;
     * ``k_fold``: all but every `folds`-th; the first of these depends on the hash of the user and
       on `fold`. A user's folds differ by at most one rating, and over all users no fold is larger
-      than another.
+      than another;
+    * ``global``: the ratings whose own hash is below `train_share`;
+    * ``global_k_fold``: those whose own hash does not fall into `fold` of `folds`;
+    * ``given``: those that `held_out` does not mark.
 
-    The training part has at least one rating: with a single rating, nothing is held out.
-    O(n log n) for n ratings.
+    Of the first four, the training part has at least one rating: with a single rating, nothing is
+    held out. Of the others it may have none. O(n log n) for n ratings.
     """
     sizes = np.diff(ends)
     by_time = times if goes_by_time(settings) else np.empty(0, np.int64)
     order = _sorted_by_hash(ends, user_keys, item_keys, items, by_time, keys.order)
     if settings.split == "k_fold":
-        starts = _hashes(user_keys, keys.fold) % settings.folds
-        starts = (settings.fold - 1 + starts) % settings.folds
-        held_out = -(-(sizes - starts) // settings.folds)
-        _hold_out(order, ends, starts, settings.folds)
-        return order, np.maximum(1, sizes - np.maximum(0, held_out))
+        held_out = np.empty(len(order), np.bool_)
+        held_out[order] = _every_kth(ends, user_keys, settings, keys)
+        return order, np.maximum(1, _hold_out(order, ends, held_out))
+    if settings.split in GLOBAL:
+        drawn = _drawn(_rating_hashes(ends, user_keys, item_keys, keys.fold), settings)
+        return order, _hold_out(order, ends, drawn)
+    if settings.split == GIVEN:
+        if held_out is None:
+            raise ValueError("a given split needs the ratings that are held out")
+        # a copy, because views of Arrow memory are read-only, for which it would compile again
+        return order, _hold_out(order, ends, held_out.copy())
     if settings.split == "leave_last":
         return order, np.maximum(1, sizes - settings.leave_last)
     return order, training_sizes(sizes, settings.train_share)
+
+
+def _every_kth(
+    ends: IntArray, user_keys: IntArray, settings: PrepareConfig, keys: SplitKeys
+) -> NDArray[np.bool_]:
+    """Return which places of the users' orders belong to the fold."""
+    starts = (settings.fold - 1 + _hashes(user_keys, keys.fold) % settings.folds) % settings.folds
+    sizes = np.diff(ends)
+    place = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes)
+    return np.asarray(place % settings.folds == np.repeat(starts, sizes))
+
+
+def _drawn(hashes: IntArray, settings: PrepareConfig) -> NDArray[np.bool_]:
+    """Return which ratings are held out, by the hash of each."""
+    if settings.split == "global_k_fold":
+        return np.asarray(hashes % settings.folds == settings.fold - 1)
+    # 53 bits of the hash against the share
+    draws = hashes.view(np.uint64) >> np.uint64(11)
+    return np.asarray(draws >= np.uint64(math.ceil(Fraction(repr(settings.train_share)) * 2**53)))
 
 
 def training_sizes(sizes: IntArray, train_share: float) -> IntArray:
@@ -163,13 +200,31 @@ def _sorted_by_hash(
 
 
 @njit(cache=True)
-def _hold_out(order: IntArray, ends: IntArray, starts: IntArray, folds: int) -> None:
-    """Move every `folds`-th rating of each user behind the others; both keep their order."""
+def _rating_hashes(ends: IntArray, user_keys: IntArray, item_keys: IntArray, seed: int) -> IntArray:
+    """Return the hash of (seed, user key, item key) of every rating."""
+    found = np.empty(ends[-1], np.int64)
+    for user in range(len(ends) - 1):
+        of_user = _hash_long(user_keys[user], seed)
+        for place in range(ends[user], ends[user + 1]):
+            found[place] = _hash_long(item_keys[place], of_user)
+    return found
+
+
+@njit(cache=True)
+def _hold_out(order: IntArray, ends: IntArray, held_out: NDArray[np.bool_]) -> IntArray:
+    """Move the held-out ratings of each user behind the others; both keep their order.
+
+    Return the sizes of the training parts.
+    """
+    n_train = np.zeros(len(ends) - 1, np.int64)
     for user in range(len(ends) - 1):
         own = order[ends[user] : ends[user + 1]].copy()
         at = ends[user]
-        for held_out in (False, True):
-            for place in range(len(own)):
-                if (place % folds == starts[user]) == held_out:
-                    order[at] = own[place]
+        for last in (False, True):
+            for k in range(len(own)):
+                if held_out[own[k]] == last:
+                    order[at] = own[k]
                     at += 1
+            if not last:
+                n_train[user] = at - ends[user]
+    return n_train

@@ -39,6 +39,7 @@ def sample_users(
     The share is lowered if the sample would have more than about `max_ratings` or `max_users`.
     At a given share, whether a user is in the sample does not depend on other users or items.
     """
+    blocks = blocks.where("n_train > 0")
     users, total = blocks.agg(F.count("*"), F.sum("n_train")).head() or (0, 0)
     share = min(share, max_ratings / max(total or 0, 1), max_users / max(users, 1))
     chosen = (

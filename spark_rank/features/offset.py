@@ -18,6 +18,7 @@ def item_offsets(blocks: DataFrame, items: DataFrame, shrinkage: float) -> DataF
     ``offset_i = Σ_u (r_ui − r̄_u) / (n_i + shrinkage)`` over training ratings; r̄_u is the mean
     training rating of user u.
     """
+    blocks = blocks.where("n_train > 0")
     trained = training_part(blocks.withColumn("mean", training_mean()), "mean")
     residual = F.col("rating").cast("double") - F.col("mean")
     sums = (

@@ -73,7 +73,8 @@ def covering_panel(
 
 def _most_active(blocks: DataFrame, count: int) -> DataFrame:
     return (
-        blocks.select("user", "user_id", "n_train")
+        blocks.where("n_train > 0")
+        .select("user", "user_id", "n_train")
         .orderBy(F.col("n_train").desc(), "user_id")
         .limit(count)
     )

@@ -32,10 +32,14 @@ class CollectedPool:
 
 
 def activity_group(blocks: DataFrame, least: int | None, most: int | None) -> DataFrame:
-    """Return the users with `least` to `most` ratings, held-out ones included."""
+    """Return the users with `least` to `most` ratings, held-out ones included.
+
+    Users without training ratings are nobody's reviewers.
+    """
     n = F.size("items")
     above = F.lit(True) if least is None else n >= least
-    return blocks.where(above if most is None else above & (n <= most))
+    rated = blocks.where("n_train > 0")
+    return rated.where(above if most is None else above & (n <= most))
 
 
 def collect_pool(

@@ -23,8 +23,10 @@ from spark_rank.users.batches import ragged
 IntArray = NDArray[np.int64]
 
 # what a row counts: ratings of an item; ratings in a bin of the histogram; users in a bin of their
-# numbers of ratings; the most ratings of a user; users with nothing held out
+# numbers of ratings; the most ratings of a user; users with nothing held out, or nothing to learn
+# from
 _ITEM, _RATING, _USER, _MOST, _WHOLE = "item", "rating", "user", "most", "whole"
+_UNTRAINED = "untrained"
 _COLUMNS = (
     Column("kind", "string", "what is counted"),
     Column("key", "double", "number of the item, key of the rating, or start of the bin"),
@@ -42,6 +44,7 @@ class BlockCounts(NamedTuple):
     users: Mapping[int, int]
     most: int
     whole: int
+    untrained: int
 
 
 def counted(blocks: DataFrame, scale: RatingScale) -> DataFrame:
@@ -63,7 +66,9 @@ def item_counts(counted_rows: DataFrame, items: DataFrame) -> DataFrame:
 def block_counts(counted_rows: DataFrame) -> BlockCounts:
     """Return the sums of all counts that are not of items."""
     rows = counted_rows.where(F.col("kind") != _ITEM).toArrow().to_pylist()
-    sums: dict[str, Counter[float]] = {kind: Counter() for kind in (_RATING, _USER, _WHOLE)}
+    sums: dict[str, Counter[float]] = {
+        kind: Counter() for kind in (_RATING, _USER, _WHOLE, _UNTRAINED)
+    }
     for row in rows:
         if row["kind"] in sums:
             sums[row["kind"]][row["key"]] += row["n"]
@@ -73,6 +78,7 @@ def block_counts(counted_rows: DataFrame) -> BlockCounts:
         users={int(start): users for start, users in sums[_USER].items()},
         most=max((row["n"] for row in rows if row["kind"] == _MOST), default=0),
         whole=sum(sums[_WHOLE].values()),
+        untrained=sum(sums[_UNTRAINED].values()),
     )
 
 
@@ -97,6 +103,7 @@ def count_blocks(batches: Iterator[pa.RecordBatch], scale: RatingScale) -> Itera
             sums[_USER, start] += int(np.sum(starts == start))
             train[_USER, start] += int(user_n_train[starts == start].sum())
         sums[_WHOLE, 0] += int(np.sum(sizes == user_n_train))
+        sums[_UNTRAINED, 0] += int(np.sum(user_n_train == 0))
         most = max(most, int(sizes.max(initial=0)))
     yield from _item_batches(_added(n_train, np.zeros(len(n), np.int64)), n)
     rows = [

@@ -27,7 +27,7 @@ from spark_rank.tables.contract import Column, Contract, arrow_schema, ddl
 from spark_rank.tables.contracts import BOUNDS, COMPARISON, SUMMARY
 from spark_rank.users.batches import build_batch
 from spark_rank.users.generalization import BOUNDS_OF
-from spark_rank.users.measuring import HIGHER_IS_BETTER, METRIC_NAMES
+from spark_rank.users.measuring import CHOSEN, HIGHER_IS_BETTER, METRIC_NAMES
 from spark_rank.users.user_groups import ALL
 
 Row = dict[str, Any]
@@ -53,7 +53,13 @@ _RESULT = (
     *{column.name: column for contract in _TABLES for column in contract.columns}.values(),
 )
 _NO_GROUPS, _NO_USERS = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
-_TOPICS: dict[str, tuple[str, ...]] = {**{name: (name,) for name in METRIC_NAMES}, **BOUNDS_OF}
+# metrics that are also taken over all ratings, each counting the same: the power of the errors in
+# their mean
+_POOLED = {"rmse": 2, "mae": 1}
+_TOPICS: dict[str, tuple[str, ...]] = {
+    **{name: (name, "n_test") if name in _POOLED else (name,) for name in METRIC_NAMES},
+    **BOUNDS_OF,
+}
 _PACKED_FROM = (
     "user_id", "learner", "user_group",
     *sorted({column for columns in _TOPICS.values() for column in columns}),
@@ -64,13 +70,15 @@ _PACKED_FROM = (
 class Statistics:
     """How distributions are described: groups of users, confidence, seed of the bootstrap.
 
-    `informative_below` has, for every bound, the value from which on it is trivial.
+    `informative_below` has, for every bound, the value from which on it is trivial. `test` is the
+    label of the held-out ratings.
     """
 
     groups: tuple[str, ...]
     confidence: float
     seed: int
     informative_below: Mapping[str, float]
+    test: str = CHOSEN
 
 
 def distributions(metrics: DataFrame, statistics: Statistics, tasks: int) -> dict[str, pa.Table]:
@@ -178,7 +186,7 @@ def topic_rows(packed: pa.Table, statistics: Statistics) -> list[Row]:
             rows += _bound_rows(topic, name, chosen, statistics)
         else:
             single = {learner: table[0] for learner, table in chosen.items()}
-            rows += _summary_rows(topic, name, single, statistics)
+            rows += _summary_rows(topic, name, chosen, statistics)
             rows += _comparison_rows(topic, name, single, statistics)
     return rows
 
@@ -209,12 +217,10 @@ def _unpack(packed: pa.Table, width: int) -> tuple[Table, NDArray[np.int8]]:
     return values, groups
 
 
-def _summary_rows(
-    metric: str, group: str, values: Mapping[str, NDArray[np.float64]], statistics: Statistics
-) -> list[Row]:
+def _summary_rows(metric: str, group: str, values: Table, statistics: Statistics) -> list[Row]:
     rows = []
-    for learner, user_values in values.items():
-        stats = describe(user_values, level=statistics.confidence, seed=statistics.seed)
+    for learner, table in values.items():
+        stats = describe(table[0], level=statistics.confidence, seed=statistics.seed)
         quantiles = (
             {}
             if stats.quantiles is None
@@ -223,9 +229,21 @@ def _summary_rows(
         rows.append(
             {"table": SUMMARY.table, "learner": learner, "metric": metric, "user_group": group,
              "users": stats.users, "mean": stats.mean, "sd": stats.sd, **quantiles,
-             **_ends("ci", stats.t_interval), **_ends("bootstrap", stats.bootstrap_interval)}
+             "test": statistics.test,
+             **_ends("ci", stats.t_interval), **_ends("bootstrap", stats.bootstrap_interval),
+             **(_pooled(table, _POOLED[metric]) if metric in _POOLED else {})}
         )  # fmt: skip
     return rows
+
+
+def _pooled(table: NDArray[np.float64], power: int) -> Row:
+    """Return a metric over all ratings of the users who have it; `table` has also their numbers."""
+    values, sizes = table[:, ~np.isnan(table[0])]
+    ratings = float(sizes.sum())
+    if ratings == 0.0:
+        return {"pooled": None, "ratings": 0}
+    mean = float((sizes * values**power).sum()) / ratings
+    return {"pooled": mean ** (1.0 / power), "ratings": int(ratings)}
 
 
 def _comparison_rows(

@@ -223,6 +223,7 @@ EXAMPLES = {
         "spark-rank runs promote default",
         "spark-rank runs promote --set run_id=monday",
     ),
+    "folds": ("spark-rank folds fold1 fold2 fold3", "spark-rank folds fold1 fold2 --format json"),
     "plan": (
         "spark-rank plan --set input.path=ratings.csv",
         "spark-rank plan --ratings 100000000 --users 480000 --items 18000 --cores 16",

@@ -12,6 +12,7 @@ from spark_rank.metrics.batch import (
 )
 from spark_rank.metrics.bounds import margin_bound, margin_bounds, stability_bound, stability_bounds
 from spark_rank.metrics.comparison import PairedComparison, compare_paired, holm
+from spark_rank.metrics.errors import mean_absolute_error, root_mean_squared_error
 from spark_rank.metrics.intervals import (
     Description,
     Interval,
@@ -69,6 +70,7 @@ __all__ = [
     "margin_bounds",
     "margin_loss",
     "mean_1norm_difference",
+    "mean_absolute_error",
     "mean_squared_difference",
     "ndcg",
     "nearest_ranks",
@@ -79,6 +81,7 @@ __all__ = [
     "ranking",
     "recall",
     "roc_curve",
+    "root_mean_squared_error",
     "stability_bound",
     "stability_bounds",
     "t_interval",

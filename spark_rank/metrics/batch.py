@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.compiled import njit
 from spark_rank.metrics.discordance import HMP1, HMP2, HR1, MISRANKING, discordance
+from spark_rank.metrics.errors import UNLIMITED, Limits, checked_limits, rating_errors
 from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.ranks import rank_errors, rating_levels
 from spark_rank.metrics.residuals import insensitive_costs, squared_difference
@@ -23,6 +24,8 @@ from spark_rank.rank_rule import cuts_between, interval_of
 BATCH_METRICS: tuple[str, ...] = (
     "msd",
     "m1d",
+    "rmse",
+    "mae",
     "misranking",
     "hr1",
     "hmp1",
@@ -40,6 +43,8 @@ BATCH_METRICS: tuple[str, ...] = (
 (
     _MSD,
     _M1D,
+    _RMSE,
+    _MAE,
     _MISRANKING,
     _HR1,
     _HMP1,
@@ -67,6 +72,7 @@ def batch_metrics(
     epsilon: float,
     levels: ArrayLike | None,
     cuts: ArrayLike | None = None,
+    limits: Limits = UNLIMITED,
 ) -> dict[str, NDArray[np.float64]]:
     """Return every metric of `BATCH_METRICS` by name, one entry per user; NaN where undefined.
 
@@ -81,8 +87,8 @@ def batch_metrics(
         User u has the items from ``ends[u]`` to ``ends[u + 1]``.
     on_rating_scale
         For every user whether the scores are predictions of ratings. If not, all metrics that
-        compare scores with ratings are NaN: msd, m1d, hmp1, hmp2, svr1, svr2, rank_loss and
-        exact_rank.
+        compare scores with ratings are NaN: msd, m1d, rmse, mae, hmp1, hmp2, svr1, svr2,
+        rank_loss and exact_rank.
     top
         The number of items for the metrics of the top.
     relevant_from
@@ -95,10 +101,13 @@ def batch_metrics(
     cuts
         For a scale that was cut: where each level but the first begins. Then these decide the
         ranks.
+    limits
+        The least and the greatest rating, to which rmse and mae clip the scores.
     """
     return batch_metrics_and_roc(
         scores, ratings, ends, on_rating_scale=on_rating_scale, top=top,
-        relevant_from=relevant_from, epsilon=epsilon, levels=levels, cuts=cuts, grid=(),
+        relevant_from=relevant_from, epsilon=epsilon, levels=levels, cuts=cuts, limits=limits,
+        grid=(),
     )[0]  # fmt: skip
 
 
@@ -113,14 +122,15 @@ def batch_metrics_and_roc(
     epsilon: float,
     levels: ArrayLike | None,
     cuts: ArrayLike | None = None,
+    limits: Limits = UNLIMITED,
     grid: ArrayLike,
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float32]]:
     """Return what `batch_metrics` and `batch_roc` return, from one sort of the scores."""
-    values, targets, limits = checked_batch(scores, ratings, ends)
+    values, targets, places = checked_batch(scores, ratings, ends)
     scales = np.array(on_rating_scale, dtype=np.bool_)
-    if scales.shape != (len(limits) - 1,):
+    if scales.shape != (len(places) - 1,):
         raise ValueError(
-            f"on_rating_scale must have one entry per user, {len(limits) - 1}, not {scales.shape}"
+            f"on_rating_scale must have one entry per user, {len(places) - 1}, not {scales.shape}"
         )
     if top < 1:
         raise ValueError(f"top must be at least 1, not {top}")
@@ -128,6 +138,7 @@ def batch_metrics_and_roc(
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon}")
     if np.isnan(relevant_from):
         raise ValueError("relevant_from must be a number")
+    low, high = checked_limits(limits)
     rates = _checked_grid(grid)
     starts = _rank_cuts(levels, cuts)
     table = np.full((len(BATCH_METRICS), len(scales)), np.nan)
@@ -135,11 +146,13 @@ def batch_metrics_and_roc(
     _measure_users(
         values,
         targets,
-        limits,
+        places,
         scales,
         int(top),
         float(relevant_from),
         float(epsilon),
+        low,
+        high,
         starts is not None,
         np.empty(0) if starts is None else starts,
         rates,
@@ -217,6 +230,8 @@ def _measure_users(
     top: int,
     relevant_from: float,
     epsilon: float,
+    low: float,
+    high: float,
     ranked: bool,
     cuts: FloatArray,
     grid: FloatArray,
@@ -231,7 +246,7 @@ def _measure_users(
         if on_rating_scale[user]:
             table[_HMP1, user] = costs[HMP1]
             table[_HMP2, user] = costs[HMP2]
-            _measure_distances(h, y, epsilon, ranked, cuts, table[:, user])
+            _measure_distances(h, y, epsilon, low, high, ranked, cuts, table[:, user])
 
 
 @njit(cache=True)
@@ -271,6 +286,8 @@ def _measure_distances(
     h: FloatArray,
     y: FloatArray,
     epsilon: float,
+    low: float,
+    high: float,
     ranked: bool,
     cuts: FloatArray,
     column: FloatArray,
@@ -281,10 +298,13 @@ def _measure_distances(
     column[_M1D] = costs[0]
     column[_SVR1] = costs[1]
     column[_SVR2] = costs[2]
+    errors = rating_errors(h, y, low, high)
+    column[_RMSE] = errors[0]
+    column[_MAE] = errors[1]
     if ranked:
-        errors = rank_errors(interval_of(h, cuts), interval_of(y, cuts))
-        column[_RANK_LOSS] = errors[0]
-        column[_EXACT_RANK] = errors[1]
+        of_ranks = rank_errors(interval_of(h, cuts), interval_of(y, cuts))
+        column[_RANK_LOSS] = of_ranks[0]
+        column[_EXACT_RANK] = of_ranks[1]
 
 
 @njit(cache=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 FEWEST_USERS = 6
 # Metrics that are 0 for equal scores, so that less is not better.
 FREE_FOR_A_CONSTANT = frozenset({"hr1", "hmp1", "hmp2"})
+# Metrics that compare no two items: they say something where there is nothing to order.
+OF_SINGLE_ITEMS = frozenset({"rmse", "mae"})
 NOTHING_TO_ORDER = "held-out ratings all equal"
 SCORES_ALL_EQUAL = "scores all equal"
 
@@ -33,10 +35,15 @@ class Evidence:
     status: Mapping[str, Mapping[str, int]]
     baselines: Collection[str]
 
-    def nothing_because(self, learner: str) -> str | None:
-        """Return briefly why all means of a learner are meaningless; None if they are not."""
+    def nothing_because(self, learner: str, metric: str | None = None) -> str | None:
+        """Return briefly why a mean of a learner is meaningless; None if it is not.
+
+        Without a metric: why all are that compare items.
+        """
         if (reason := nothing_learned(self.status.get(learner, {}))) is not None:
             return reason
+        if metric in OF_SINGLE_ITEMS:
+            return None
         if all(of_learner.get("misranking") is None for of_learner in self.means.values()):
             return NOTHING_TO_ORDER
         if learner not in self.baselines and self._misranks_every_pair(learner):
@@ -45,7 +52,7 @@ class Evidence:
 
     def mean(self, learner: str, metric: str) -> float | None:
         """Return a mean; None if there is none, or if it is meaningless."""
-        if self.nothing_because(learner) is not None:
+        if self.nothing_because(learner, metric) is not None:
             return None
         return self.means[learner].get(metric)
 

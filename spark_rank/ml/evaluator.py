@@ -96,5 +96,5 @@ class PerUserEvaluator(Evaluator, DefaultParamsReadable["PerUserEvaluator"], Def
             relevant = upper_half(scale, rating_scale.low, rating_scale.high)
         return PairMetric(
             name, self.getOrDefault("topN"), float(np.float32(relevant)),
-            self.getOrDefault("epsilon"), scale,
+            self.getOrDefault("epsilon"), scale, (rating_scale.low, rating_scale.high),
         )  # fmt: skip

@@ -73,7 +73,7 @@ def lists_of_items(
     known = trained.items.join(items.select("item_id").distinct(), "item_id", "left_semi")
     numbers = known.select("item").toArrow().column("item").to_pylist()
     job = BestUsersJob(trained.job.files, trained.scale, tuple(sorted(numbers)), count, rated)
-    rows = best_users(trained.blocks, trained.own_models(), job, trained.buckets)
+    rows = best_users(trained.blocks, trained.scoring_models(), job, trained.buckets)
     entry = F.struct(
         "position",
         F.col("user_id").cast(names.user_type).alias(names.user),

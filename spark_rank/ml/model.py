@@ -57,8 +57,8 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         })  # fmt: skip
         name, trained = self.getPredictionCol(), self.trained
         predicted = predict(
-            pairs, trained.own_models(), trained.items, trained.pair_job, user=_USER, item=_ITEM,
-            prediction=name, known=_KNOWN,
+            pairs, trained.scoring_models(), trained.items, trained.pair_job,
+            user=_USER, item=_ITEM, prediction=name, known=_KNOWN,
         )  # fmt: skip
         if strategy == DROP:
             predicted = predicted.where(_KNOWN)
@@ -113,6 +113,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
             trained.config.evaluate,
             trained.config.train,
             scale=trained.scale,
+            limits=trained.limits,
             ratings=trained.limits,
             offsets=(float(offset.min()), float(offset.max())),
             squared_radius=trained.features.squared_radius,
@@ -120,7 +121,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
         blocks = newly_rated(trained, self._ratings(dataset))
         job = EvaluateJob(trained.job.files, measures)
         sizes = blocks.select("user_id", (F.size("items") - F.col("n_train")).alias("n_test"))
-        models = trained.own_models().drop("n_test").join(sizes, "user_id")
+        models = trained.scoring_models().drop("n_test").join(sizes, "user_id")
         return evaluate(blocks, models, job, trained.buckets).drop(CURVE)
 
     def explain(self, user: Any, item: Any = None, count: int = 10) -> dict[str, Any]:

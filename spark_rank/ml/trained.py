@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config import Config
 from spark_rank.data.rating_scale import Level
 from spark_rank.features.files import ItemFeatures, open_distributed
 from spark_rank.frames.block_counts import counted, item_counts
+from spark_rank.frames.newcomers import newcomer_levels
 from spark_rank.records.data import RatingScale
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.models import Status
@@ -23,9 +23,6 @@ from spark_rank.users.learning import LearnJob
 from spark_rank.users.predicting import PairJob, as_bytes, newcomer_model
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
-
-# sums of integers do not depend on their order: ratings are added up to 2⁻²⁴ of a unit
-_FIXED_POINT = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -73,17 +70,22 @@ class Trained:
         return self.config.prepare.buckets
 
     def own_models(self) -> DataFrame:
-        """Return the models of the learner, one per user, with the columns that it fills."""
-        own = self.models.where(F.col("learner") == self.spec.label)
-        return own.select(*self.filled_columns)
+        """Return the models of the learner, one per user."""
+        return self.models.where(F.col("learner") == self.spec.label)
+
+    def scoring_models(self) -> DataFrame:
+        """Return these models without the columns in which none of them has a value.
+
+        Spark takes long to hand columns of null lists to a worker, and scoring does without them.
+        """
+        return self.own_models().select(*self._filled_columns)
 
     @cached_property
-    def filled_columns(self) -> list[str]:
-        """Return the columns in which some model has a value; Spark is slow with null lists."""
-        own = self.models.where(F.col("learner") == self.spec.label)
-        some = [F.max(F.col(name).isNotNull()).alias(name) for name in own.columns]
-        found = own.agg(*some).head()
-        return [name for name in own.columns if found is None or found[name] is not False]
+    def _filled_columns(self) -> list[str]:
+        own = self.own_models()
+        filled = own.agg(*[F.max(F.col(name).isNotNull()).alias(name) for name in own.columns])
+        row = filled.head()
+        return [name for name in own.columns if row is None or row[name] is not False]
 
     @cached_property
     def opened(self) -> ItemFeatures:
@@ -98,29 +100,12 @@ class Trained:
     @cached_property
     def pair_job(self) -> PairJob:
         """Return the job that scores pairs of users and items."""
-        newcomer = newcomer_model(self.opened, self.spec, self.scale, self._level())
+        levels = newcomer_levels(self.blocks, self.counts, self.opened)
+        newcomer = newcomer_model(self.opened, self.spec, self.scale, levels.prior)
         return PairJob(self.job.files, self.scale, as_bytes(newcomer))
-
-    def _level(self) -> float:
-        """Return the mean of the training ratings minus the scores of the prior."""
-        fixed = F.aggregate("ratings", F.lit(0).cast("bigint"), _added)
-        train = self.blocks.withColumn("ratings", F.slice("ratings", 1, F.col("n_train")))
-        sums = train.agg(F.sum(fixed), F.sum("n_train")).head()
-        total, count = sums if sums is not None and sums[1] else (0, 1)
-        expected = self.opened.expected_weights(np.empty(0, dtype=np.int32))
-        scores = np.asarray(self.opened.offset, dtype=np.float64)
-        if expected is not None:
-            scores = scores + self.opened.matrix @ expected
-        n_train = self.counts.column("n_train").to_numpy()
-        rated_scores = scores[self.counts.column("item").to_numpy()]
-        return total / _FIXED_POINT / count - float(rated_scores @ n_train) / count
 
     @cached_property
     def item_facts(self) -> pa.Table:
         """Return ``item, item_id, title, n_ratings, candidate`` of every item, by number."""
         items = self.items.select("item", "item_id").toArrow()
         return item_facts(items, self.counts, None, ListRules(min_ratings=0, counted_only=True))
-
-
-def _added(total: Column, rating: Column) -> Column:
-    return total + F.round(rating.cast("double") * _FIXED_POINT).cast("bigint")

@@ -36,7 +36,7 @@ class IngestFacts(Facts):
     """What became of the rows, how they were read, and the scale of the ratings.
 
     `buckets` is the number of buckets, of which each file of `ratings` has whole ones; None in
-    records of older versions.
+    records of older versions. `parts` counts the ratings of a given split by part.
     """
 
     stage: ClassVar[str] = "ingest"
@@ -48,6 +48,7 @@ class IngestFacts(Facts):
     read_as: str
     titles_unreadable: int | None = None
     buckets: int | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,10 @@ class DataProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareFacts(Facts):
-    """The size of the blocks, the effect of the filters, and a profile of the ratings."""
+    """The size of the blocks, the effect of the filters, and a profile of the ratings.
+
+    Older records do not count users and items without training ratings.
+    """
 
     stage: ClassVar[str] = "prepare"
 
@@ -100,6 +104,8 @@ class PrepareFacts(Facts):
     test_ratings: int
     most_ratings_of_a_user: int
     users_with_nothing_held_out: int
+    users_without_training: int = 0
+    items_without_training: int = 0
     filters: tuple[FilterFacts, ...]
     filters_settled: bool
     profile: DataProfile

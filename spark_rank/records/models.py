@@ -52,13 +52,17 @@ class WaveFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFacts:
-    """All that determines a model besides features and ratings; compared as a whole."""
+    """All that determines a model besides features and ratings; compared as a whole.
+
+    `levels` are those of users without training ratings, if there are any.
+    """
 
     specs: tuple[Mapping[str, Any], ...]
     panel: tuple[tuple[int, int], ...]
     min_ratings: int
     margin: float
     limits: Mapping[str, Any]
+    levels: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,16 +25,19 @@ class TunedScore:
 class EvaluateFacts(Facts):
     """Means over users by learner and metric, with the number of users and their status.
 
-    Older records have no `users`.
+    `pooled` has the metrics over all held-out ratings, and `test` says what these are: of items
+    that the users chose, or of random ones. Older records have no `users`, `pooled` and `test`.
     """
 
     stage: ClassVar[str] = "evaluate"
 
     means: Mapping[str, Mapping[str, float | None]]
     users: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    pooled: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     status: Status
     relevant_from: float
     tuned: Mapping[str, TunedScore] = field(default_factory=dict)
+    test: str = "chosen"
 
 
 @dataclass(frozen=True, kw_only=True)

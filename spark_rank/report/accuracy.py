@@ -35,6 +35,8 @@ _MEANINGS = (
     "Misranking: the share of a user's pairs of held-out items with different ratings that the "
     "scores put in the wrong order; equal scores count as wrong, so a constant has 1.",
 )
+# errors of single ratings: per user, and over all ratings
+_ERRORS = {"rmse": "RMSE", "mae": "MAE"}
 _BASELINE_NOTES = {
     "constant": "baseline: one score for all items",
     "item_offset": "baseline: the items' average ratings",
@@ -74,7 +76,13 @@ def evidence_of(summary: Rows, status: Status, group: str = _ALL) -> Evidence:
     return Evidence(means, users, status, BASELINES)
 
 
-def summary_section(summary: Rows, status: Status) -> Section:
+def held_out_words(test: str) -> str:
+    """Return what the held-out ratings are, as `prepare.test` labels them."""
+    what = "random items" if test == "random" else "items that users chose to rate"
+    return f"The held-out ratings are of {what} (prepare.test: {test})."
+
+
+def summary_section(summary: Rows, status: Status, test: str = "chosen") -> Section:
     """Return the means of the main metrics, with the definitions of these metrics."""
     evidence, rows = evidence_of(summary, status), _by_metric(summary, _ALL)
     body = [
@@ -89,9 +97,30 @@ def summary_section(summary: Rows, status: Status) -> Section:
         body,
         "Means over users, on held-out ratings; below each mean, the number of users for whom the "
         "metric is defined. Lower is better, the best mean is marked. ± is half of a t interval. "
-        f"{_few_users_rule()}",
+        f"{_few_users_rule()} {held_out_words(test)}",
     )
     return Section("Summary", [table, Notes("What is measured", _MEANINGS)])
+
+
+def errors_section(summary: Rows, status: Status) -> Section:
+    """Return the errors of the predicted ratings: means over users, and over all ratings."""
+    evidence, rows = evidence_of(summary, status), _by_metric(summary, _ALL)
+    body = []
+    for learner, _ in in_order(evidence.means):
+        of_learner = [rows[learner, metric] for metric in _ERRORS]
+        pooled = [Cell(shown(_pooled(evidence, row), ".4f")) for row in of_learner]
+        means = [_mean_cell(evidence, row, higher=False) for row in of_learner]
+        body.append([Cell(learner), *pooled, *means])
+    titles = list(_ERRORS.values())
+    table = Table(
+        ["learner", *[f"{title}, all ratings" for title in titles],
+         *[f"{title}, mean over users" for title in titles]],
+        body,
+        "Root mean squared and mean absolute error of the predicted ratings, clipped to the rating "
+        "scale. Over all held-out ratings, users with many of them count more; that is how "
+        "published results are given.",
+    )  # fmt: skip
+    return Section("Errors of predicted ratings", [table])
 
 
 def groups_section(summary: Rows, status: Status) -> Section:
@@ -225,7 +254,7 @@ def _mean_cell(
 ) -> Cell:
     """Return a mean with its interval and number of users; no number if it is `group_users`."""
     learner, metric, users = row["learner"], row["metric"], row["users"]
-    if (reason := evidence.nothing_because(learner)) is not None:
+    if (reason := evidence.nothing_because(learner, metric)) is not None:
         return Cell("–", note=reason)
     mean = evidence.mean(learner, metric)
     if mean is None:
@@ -246,6 +275,14 @@ def over(users: int, total: int, group_users: int | None = None) -> str:
     if group_users is not None:
         return f"over {users:,}"
     return f"over all {users:,}" if users == total else f"over {users:,} of {total:,}"
+
+
+def _pooled(evidence: Evidence, row: Mapping[str, Any]) -> float | None:
+    """Return a metric over all ratings; None if it is meaningless."""
+    if evidence.nothing_because(row["learner"], row["metric"]) is not None:
+        return None
+    pooled: float | None = row["pooled"]
+    return pooled
 
 
 def _direction(metric: str, *, higher: bool) -> str:

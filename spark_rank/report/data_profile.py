@@ -43,6 +43,8 @@ def _numbers(kept: int, ingest: IngestFacts, facts: PrepareFacts) -> Table:
         ("ratings to learn from", f"{facts.train_ratings:,}"),
         ("ratings held out", f"{facts.test_ratings:,}"),
         ("users with nothing held out", f"{facts.users_with_nothing_held_out:,}"),
+        ("users without training ratings", f"{facts.users_without_training:,}"),
+        ("items without training ratings", f"{facts.items_without_training:,}"),
         ("first and last day", _days(profile)),
         ("ratings without a time", f"{profile.without_time:,}"),
     ]

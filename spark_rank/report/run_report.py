@@ -56,9 +56,10 @@ class RunReport:
         evidence = accuracy.evidence_of(summary, status)
         comparison = self.tables["comparison"]
         sections = [
-            accuracy.summary_section(summary, status),
+            accuracy.summary_section(summary, status, evaluated.test),
             comparisons.comparison_section(comparison, evidence),
             *self._lists(),
+            accuracy.errors_section(summary, status),
             *self._list_metrics(),
             accuracy.groups_section(summary, status),
             accuracy.distribution_section(self.histograms),

@@ -1,4 +1,4 @@
-"""The arguments of ``spark-rank runs``."""
+"""The arguments of ``spark-rank runs`` and ``spark-rank folds``."""
 
 from __future__ import annotations
 
@@ -40,6 +40,22 @@ def add_runs(commands: Any, add_config: Callable[[argparse.ArgumentParser], None
         if name != "promote":
             parser.add_argument("--format", choices=("text", "json"), default="text")
         add_config(parser)
+
+
+def add_folds(commands: Any, add_config: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Add the command; `add_config` adds the options of all commands."""
+    folds = commands.add_parser(
+        "folds",
+        help="compare the learners over runs of different folds",
+        description="Show means and paired differences of the learners over several runs of one "
+        "configuration, each on another fold: with another prepare.fold, another seed, or other "
+        "files of a given split.",
+    )
+    folds.add_argument("runs", nargs="+", metavar="RUN", help="ids of the runs, two or more")
+    folds.add_argument(
+        "--format", choices=("text", "json"), default="text", help="JSON has all metrics"
+    )
+    add_config(folds)
 
 
 def _add_prune(parser: argparse.ArgumentParser) -> None:

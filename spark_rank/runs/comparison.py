@@ -19,14 +19,15 @@ Means = dict[str, tuple[float | None, int | None, str | None]]
 def compare(names: tuple[str, str], first: Records, second: Records) -> dict[str, list[Row]]:
     """Return the differences of two runs by their records, and their rows and means."""
     return {
-        "settings": _differences(_settings(first), _settings(second)),
+        "settings": _differences(settings_of(first), settings_of(second)),
         "versions": _differences(_versions(first), _versions(second)),
         "rows": _both(_rows(first), _rows(second)),
-        "means": _means_of_both(_means(names[0], first), _means(names[1], second)),
+        "means": _means_of_both(means_of(names[0], first), means_of(names[1], second)),
     }
 
 
-def _settings(records: Records) -> Row:
+def settings_of(records: Records) -> Row:
+    """Return the settings of all stages under names like ``prepare: fold``."""
     flat: Row = {}
     for stage, record in records.items():
         flat[f"{stage}: seed"] = record["seed"]
@@ -65,19 +66,26 @@ def _means_of_both(first: Means, second: Means) -> list[Row]:
     return rows
 
 
-def _means(run_id: str, records: Records) -> Means:
+def means_of(run_id: str, records: Records) -> Means:
+    """Return the means over users, and those over all ratings, by ``learner: metric``."""
     if "evaluate" not in records:
         return {}
     facts = read_facts(EvaluateFacts, records["evaluate"], run_id)
     evidence = Evidence(facts.means, facts.users, facts.status, BASELINES)
-    return {
+    means: Means = {
         f"{learner}: {metric}": (
             evidence.mean(learner, metric), evidence.count(learner, metric),
-            evidence.nothing_because(learner),
+            evidence.nothing_because(learner, metric),
         )
         for learner, metrics in evidence.means.items()
         for metric in metrics
     }  # fmt: skip
+    for learner, metrics in facts.pooled.items():
+        for metric, value in metrics.items():
+            reason = evidence.nothing_because(learner, metric)
+            shown = value if reason is None else None
+            means[f"{learner}: {metric} over all ratings"] = (shown, None, reason)
+    return means
 
 
 def _differences(first: Row, second: Row) -> list[Row]:

@@ -77,8 +77,10 @@ def _sizes(
 
 
 def _of_input(config: Config, catalogue: Catalogue) -> Sizes | None:
-    assert config.input.path is not None
-    files = _input_files(config.input.path, config, catalogue)
+    settings = config.input
+    paths = (settings.path, settings.validation_path, settings.test_path)
+    files = [info for path in paths if path is not None
+             for info in _input_files(path, config, catalogue)]  # fmt: skip
     names, size = [info.path for info in files], sum(info.size for info in files)
     if not size:
         return None

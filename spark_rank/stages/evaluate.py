@@ -16,6 +16,7 @@ from spark_rank.frames import evaluate as frames
 from spark_rank.frames.distributions import Statistics, distributions
 from spark_rank.learners import learner_class
 from spark_rank.reader.recorded import recorded_training
+from spark_rank.records.data import IngestFacts
 from spark_rank.records.features import FeatureFacts
 from spark_rank.records.results import EvaluateFacts
 from spark_rank.stages.feature_tables import distribute_files
@@ -40,7 +41,7 @@ from spark_rank.tables.contracts import (
 )
 from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
-from spark_rank.users.measuring import Measures
+from spark_rank.users.measuring import CHOSEN, Measures
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
@@ -71,9 +72,11 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
         EvaluateFacts(
             means=_overall(tables[SUMMARY.table], "mean"),
             users=_overall(tables[SUMMARY.table], "users"),
+            pooled=_pooled(tables[SUMMARY.table]),
             status=status,
             relevant_from=measures.relevant_from,
             tuned=tuned_scores(run, run.written(METRICS)),
+            test=measures.test,
         ),
         rows[METRICS.table] // len(status) if status else None,
     )
@@ -88,14 +91,23 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
 
 
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:
+    rating_scale = run.facts(IngestFacts).rating_scale
     return measures_of(
         config.evaluate,
         training,
         scale=rank_scale(run),
+        limits=(rating_scale.low, rating_scale.high),
         ratings=run.range_of(RATINGS, "rating"),
         offsets=run.range_of(ITEM_FEATURES, "offset"),
         squared_radius=run.facts(FeatureFacts).squared_radius,
+        test=held_out_label(run),
     )
+
+
+def held_out_label(run: Run) -> str:
+    """Return what the held-out ratings are, as `prepare` recorded it."""
+    settings = (run.record("prepare") or {})["settings"]
+    return str(settings.get("test", CHOSEN))
 
 
 def measures_of(
@@ -103,11 +115,16 @@ def measures_of(
     training: TrainConfig,
     *,
     scale: RankScale | None,
+    limits: tuple[float, float],
     ratings: tuple[float, float],
     offsets: tuple[float, float],
     squared_radius: float,
+    test: str = CHOSEN,
 ) -> Measures:
-    """Return the settings of the metrics; `ratings` and `offsets` are (least, greatest)."""
+    """Return the settings of the metrics.
+
+    `limits` of the scale, `ratings` and `offsets` are (least, greatest).
+    """
     (low, high), (low_offset, high_offset) = ratings, offsets
     bounds = BoundFacts(
         stable=frozenset(
@@ -132,6 +149,8 @@ def measures_of(
         scale=scale,
         bounds=bounds,
         groups=UserGroups(training.min_ratings, tuple(settings.activity)),
+        limits=limits,
+        test=test,
     )
 
 
@@ -147,6 +166,7 @@ def _statistics(config: Config, groups: UserGroups, measures: Measures) -> Stati
         groups=groups.names(),
         confidence=config.evaluate.confidence,
         seed=config.seed,
+        test=measures.test,
         # the costs of a constant score are never above this
         informative_below={"stability": measures.bounds.rating_range**2, "margin": 1.0},
     )
@@ -164,6 +184,15 @@ def _overall(summary: pa.Table, column: str) -> dict[str, dict[str, Any]]:
         if row["user_group"] == ALL:
             values.setdefault(row["learner"], {})[row["metric"]] = row[column]
     return values
+
+
+def _pooled(summary: pa.Table) -> dict[str, dict[str, float]]:
+    """Return the metrics over all held-out ratings, by learner and metric."""
+    found = _overall(summary, "pooled")
+    return {
+        learner: {metric: value for metric, value in values.items() if value is not None}
+        for learner, values in found.items()
+    }
 
 
 STAGE = Stage(

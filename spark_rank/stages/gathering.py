@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
 from spark_rank.data.formats import FORMATS, read_ratings
+from spark_rank.data.formats.base import Reading
+from spark_rank.data.formats.columns import PART
 from spark_rank.data.formats.parquet import PARQUET_SETTINGS
 from spark_rank.data.quality import with_reason
 from spark_rank.session.files import FileInfo
@@ -56,21 +60,45 @@ class Gathered(NamedTuple):
     starts: DataFrame | None
 
 
-def gather(infos: list[FileInfo], settings: InputConfig, buckets: int, run: Run) -> Gathered:
-    """Read files, judge their rows and keep the good ones as pieces, by bucket of users."""
+def gather(
+    infos: list[FileInfo],
+    settings: InputConfig,
+    buckets: int,
+    run: Run,
+    part_of: Mapping[str, int] | None = None,
+) -> Gathered:
+    """Read files, judge their rows and keep the good ones as pieces, by bucket of users.
+
+    `part_of` has the part of every file, if the files are those of a given split.
+    """
     keep, shares = run.keep, merged_shares(infos, buckets)
-    files = [info.path for info in infos]
     plain = None
-    if settings.format == "netflix":
+    if settings.format == "netflix" and not part_of:
         plain, reading = scan_netflix(infos, settings, shares, run, keep)
         if reading is None:
             return Gathered(Pieces(plain, shares), None, None)
     else:
-        reading = read_ratings(run.spark, files, settings)
+        reading = read_parts(infos, settings, run, part_of)
     judged = with_reason(reading.rows, settings)
     if FORMATS[settings.known_format].has_features:
         judged = keep(judged, "judged")
     pieces = keep(cut(judged, shares), "pieces")
     if plain is not None:
         pieces = plain.select(*pieces.columns).unionByName(pieces)
-    return Gathered(Pieces(pieces, shares), judged, reading.starts)
+    return Gathered(Pieces(pieces, shares, PART in judged.columns), judged, reading.starts)
+
+
+def read_parts(
+    infos: list[FileInfo], settings: InputConfig, run: Run, part_of: Mapping[str, int] | None
+) -> Reading:
+    """Read files; with `part_of`, those of every part separately, with the column ``part``."""
+    files = [info.path for info in infos]
+    if not part_of:
+        return read_ratings(run.spark, files, settings)
+    rows, starts = [], []
+    for part in sorted(set(part_of.values())):
+        reading = read_ratings(run.spark, [f for f in files if part_of[f] == part], settings)
+        rows.append(reading.rows.withColumn(PART, F.lit(part)))
+        starts += [] if reading.starts is None else [reading.starts]
+    union = DataFrame.unionByName
+    return Reading(reduce(union, rows), reduce(union, starts) if starts else None)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank import events
 from spark_rank.config import Config, InputConfig
+from spark_rank.config.schema import PARTS
 from spark_rank.config.sections import check_input
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
-from spark_rank.data.formats import FORMATS, read_ratings
+from spark_rank.data.formats import FORMATS
+from spark_rank.data.formats.columns import PART
 from spark_rank.data.formats.lines import with_line
 from spark_rank.data.quality import (
     DUPLICATE,
@@ -26,7 +29,7 @@ from spark_rank.data.rating_scale import find_scale, known_scale, scale_table
 from spark_rank.errors import InputDataError
 from spark_rank.records.data import IngestFacts
 from spark_rank.session.files import FileInfo
-from spark_rank.stages.gathering import Gathered, gather, scan_settings
+from spark_rank.stages.gathering import Gathered, gather, read_parts, scan_settings
 from spark_rank.stages.ingest_duplicates import (
     MOST_PLACED,
     lines_of,
@@ -38,6 +41,7 @@ from spark_rank.stages.ingest_inputs import (
     input_files,
     input_fingerprint,
     known_numbers,
+    parts_of_files,
 )
 from spark_rank.stages.ingest_pieces import Dictionaries, Pieces, counts_by_reason, dictionaries
 from spark_rank.stages.ingest_recognition import recognise_input
@@ -60,13 +64,13 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
 
     Every input row goes to `ratings` or `quarantine`, or is counted as implicit.
     """
-    infos = input_files(config, run)
+    infos, part_of = input_files(config, run), parts_of_files(config, run)
     settings, reading = recognise_input(infos, _effective_input(config), run.files)
     if config.input.path is not None:
         events.emit("recognised", reading, stage="ingest")
     titles = find_titles(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
-        gathered = gather(infos, settings, config.prepare.buckets, run)
+        gathered = gather(infos, settings, config.prepare.buckets, run, part_of)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("share is not null"))
@@ -81,7 +85,8 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             names = _dictionaries(run, tables[ITEMS.table])
             repeated = repeated_ratings(pieces, names, settings.duplicates)
             repeated = run.keep(repeated, "repeated")
-            duplicate_rows = _duplicate_rows(repeated, duplicates, gathered, infos, settings, run)
+            places = Places(gathered, infos, part_of)
+            duplicate_rows = _duplicate_rows(repeated, duplicates, places, settings, run)
             unusable = unusable.unionByName(duplicate_rows)
         reasons = dict(sorted(reasons.items()))
         tables[QUARANTINE.table] = run.write(QUARANTINE, unusable)
@@ -95,12 +100,14 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
         tables |= write_given_features(judged.where("reason is null"), run)
     tables |= write_titles(titles, run)
     _check_counts(settings, run, tables, reasons)
+    parts = _ratings_by_part(run) if pieces.parted else {}
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
     rows = kept + quarantined + sum(dropped.values())
     return StageResult(
         f"{count_of(rows, 'row')}: {count_of(kept, 'rating')} of "
         f"{count_of(tables[USERS.table], 'user')} and "
         f"{count_of(tables[ITEMS.table], 'item')}, {quarantined:,} quarantined{_in_words(reasons)}"
+        + "".join(f", {count:,} of part {part}" for part, count in parts.items())
         + (f", {dropped[IMPLICIT]:,} implicit dropped" if dropped else "")
         + (
             f", {count_of(titles.unreadable, 'line')} of titles unreadable"
@@ -116,6 +123,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
             read_as=reading,
             titles_unreadable=None if titles is None else titles.unreadable,
             buckets=config.prepare.buckets,
+            parts=parts,
         ),
     )
 
@@ -154,8 +162,17 @@ def _write_ratings(
         tables[contract.table] = run.write(contract, numbered)
     merged = pieces.merged(_dictionaries(run, tables[ITEMS.table]), settings.duplicates)
     ratings = merged.withColumn("rating", F.col("rating").cast("float"))
+    if not pieces.parted:
+        ratings = ratings.withColumn(PART, F.lit(None).cast("int"))
     tables[RATINGS.table] = run.write(RATINGS, ratings)
     return tables
+
+
+def _ratings_by_part(run: Run) -> dict[str, int]:
+    """Return the number of ratings in each part of a given split, by the part's name."""
+    rows = run.written(RATINGS).groupBy(PART).count().collect()
+    counts = {row[PART]: row["count"] for row in rows}
+    return {name: counts[part] for part, name in enumerate(PARTS) if part in counts}
 
 
 def _dictionaries(run: Run, items: int) -> Dictionaries:
@@ -175,21 +192,24 @@ def _placed(rows: DataFrame, starts: DataFrame | None) -> DataFrame:
     return line.select("source", "line", "raw", "reason")
 
 
+class Places(NamedTuple):
+    """Where rows are found again: what was gathered, from which files, of which parts."""
+
+    gathered: Gathered
+    infos: list[FileInfo]
+    part_of: dict[str, int]
+
+
 def _duplicate_rows(
-    repeated: DataFrame,
-    count: int,
-    gathered: Gathered,
-    infos: list[FileInfo],
-    settings: InputConfig,
-    run: Run,
+    repeated: DataFrame, count: int, places: Places, settings: InputConfig, run: Run
 ) -> DataFrame:
     """Return the repeated ratings as rows of the quarantine, with places if they are few."""
     if count > MOST_PLACED:
         return without_places(repeated)
-    judged, starts = gathered.judged, gathered.starts
+    judged, starts = places.gathered.judged, places.gathered.starts
     if judged is None or settings.format == "netflix":
         # the fast scan does not keep the places
-        reading = read_ratings(run.spark, [info.path for info in infos], settings)
+        reading = read_parts(places.infos, settings, run, places.part_of)
         judged, starts = with_reason(reading.rows, settings), reading.starts
     return _placed(lines_of(repeated, judged), starts)
 

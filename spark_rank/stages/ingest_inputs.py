@@ -6,13 +6,16 @@ import re
 
 from pyspark.sql import DataFrame
 
-from spark_rank.config import Config
+from spark_rank.config import Config, InputConfig
+from spark_rank.config.schema import PARTS
 from spark_rank.errors import ConfigError
 from spark_rank.session.files import FileInfo
 from spark_rank.stages.synthesize import synthetic_path
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 
+# the keys of the paths, in the order of `PARTS`
+_PATHS = ("path", "validation_path", "test_path")
 _RUN_ROOT = re.compile(r"(.*)/runs/run_id=([^/]+)/?")
 
 
@@ -20,12 +23,42 @@ def input_files(config: Config, run: Run) -> list[FileInfo]:
     """Return the rating files, or raise `ConfigError`."""
     if config.input.path is None:
         return run.files.glob(synthetic_path(config, run))
-    files = files_of("input.path", config.input.path, run)
+    return [info for files in _parted_files(config.input, run).values() for info in files]
+
+
+def parts_of_files(config: Config, run: Run) -> dict[str, int]:
+    """Return the part of every file of a given split, by path; empty if no files are parts."""
+    files = _parted_files(config.input, run) if config.input.path is not None else {}
+    if len(files) < 2:
+        return {}
+    part_of: dict[str, int] = {}
+    for part, infos in files.items():
+        for info in infos:
+            if info.path in part_of:
+                raise ConfigError(
+                    f"input.{_PATHS[part]}: {info.path} is in the part "
+                    f"{PARTS[part_of[info.path]]!r} too: name every file once"
+                )
+            part_of[info.path] = part
+    return part_of
+
+
+def _parted_files(settings: InputConfig, run: Run) -> dict[int, list[FileInfo]]:
+    """Return the files at every path that is set, by the number of the part."""
+    found = {}
+    for part, key in enumerate(_PATHS):
+        path = getattr(settings, key)
+        if path is not None:
+            found[part] = _rating_files(f"input.{key}", path, run)
+    return found
+
+
+def _rating_files(key: str, path: str, run: Run) -> list[FileInfo]:
+    files = files_of(key, path, run)
     hidden = [info.path for info in files if info.path.rsplit("/", 1)[-1].startswith(("_", "."))]
     if hidden:
         raise ConfigError(
-            f"input.path: {hidden[0]}: Spark ignores files whose names begin with '_' or '.': "
-            "rename it"
+            f"{key}: {hidden[0]}: Spark ignores files whose names begin with '_' or '.': rename it"
         )
     return files
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from spark_rank.data.merging import (
     ID_COLUMNS,
     NUMBER_COLUMNS,
+    PARTED_COLUMNS,
     RATING_COLUMNS,
     ItemNumbers,
     distinct_users,
@@ -50,7 +51,8 @@ def merged_shares(files: list[FileInfo], buckets: int) -> Shares:
 
 def cut(checked: DataFrame, shares: Shares) -> DataFrame:
     """Return the pieces and tallies of judged rows."""
-    names = ("user_id", "item_id", "rating", "timestamp", "reason")
+    names = ["user_id", "item_id", "rating", "timestamp", "reason"]
+    names += ["part"] if "part" in checked.columns else []
     return by_workers(checked.select(*names), partial(cut_rows, shares=shares), ddl(PIECE_COLUMNS))
 
 
@@ -90,10 +92,11 @@ def dictionaries(users: DataFrame, items: DataFrame, item_count: int) -> Diction
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of all good rows, by shares of users."""
+    """The pieces of all good rows, by shares of users; `parted` if the split is given."""
 
     rows: DataFrame
     shares: Shares
+    parted: bool = False
 
     def user_ids(self, *, few: bool) -> DataFrame:
         """Return the user ids, each once; with `few` ratings unshuffled, and so with repeats."""
@@ -112,6 +115,8 @@ class Pieces:
     def merged(self, known: Dictionaries, policy: str, *, repeated: bool = False) -> DataFrame:
         """Return ``user, item, rating, timestamp`` of the ratings that count, or of the `repeated`.
 
+        If the split is given, with their ``part``.
+
         Packed rows are shuffled once. A partition has whole buckets of users; every share in it is
         ordered by user and item. Workers look up the numbers of items if each of them can hold the
         dictionary.
@@ -119,6 +124,7 @@ class Pieces:
         pack = partial(pack_numbers, shares=self.shares)
         user_numbers = by_workers(known.users.select("user_id", "user"), pack, ddl(NUMBER_COLUMNS))
         columns = ["chunk", "share", "users", "user_codes", "item_codes", "ratings", "times"]
+        columns += ["parts"] if self.parted else []
         rows = self.rows.select(*columns, *([] if known.held is None else ["items"]))
         if known.held is None:
             numbers = self._item_numbers(known.items)
@@ -128,7 +134,8 @@ class Pieces:
         dealt_out = self._dealt_out(rows)
         if self.shares.each > 1:
             dealt_out = dealt_out.sortWithinPartitions("share")
-        return by_workers(dealt_out, merge, ddl(RATING_COLUMNS))
+        made = PARTED_COLUMNS if self.parted else RATING_COLUMNS
+        return by_workers(dealt_out, merge, ddl(made))
 
     def _item_numbers(self, items: DataFrame) -> DataFrame:
         """Return the numbers of the items in every piece, in the order of the piece."""

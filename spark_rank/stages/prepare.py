@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.config import Config, PrepareConfig
+from spark_rank.config.schema import PARTS
 from spark_rank.config.sections import check_prepare
 from spark_rank.data.blocks import user_blocks
 from spark_rank.data.filters import BROADCAST_ROWS, FilterStep, filter_ratings, settled, short
@@ -19,7 +21,7 @@ from spark_rank.data.profile import (
     log_binned,
     rating_times,
 )
-from spark_rank.data.splits import goes_by_time
+from spark_rank.data.splits import GIVEN, goes_by_time, may_leave_users_without_training
 from spark_rank.errors import InputDataError
 from spark_rank.frames.block_counts import BlockCounts, block_counts, counted, item_counts
 from spark_rank.records.data import DataProfile, IngestFacts, PrepareFacts, RatingScale
@@ -46,7 +48,7 @@ _TASK_PER_FILE = {
 def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     """Filter the ratings, write one block per user with the split inside, and profile them."""
     settings = config.prepare
-    everything = run.read(RATINGS).select("user", "item", "rating", "timestamp")
+    everything = _ratings(settings, run)
     ratings, steps = filter_ratings(everything, run.read(USERS), settings, config.seed, run.keep)
     times = rating_times(ratings)
     _check_times(settings, times)
@@ -54,10 +56,30 @@ def prepare(config: Config, spark: SparkSession, run: Run) -> StageResult:
     of_items, facts = count_written_blocks(run, times, steps)
     return StageResult(
         f"{count_of(written, 'user')}: {count_of(facts.train_ratings, 'rating')} to learn from, "
-        f"{facts.test_ratings:,} held out{_in_words(settings, steps)}",
+        f"{facts.test_ratings:,} held out{_in_words(settings, steps)}{_expected(settings, facts)}",
         {BLOCKS.table: written, ITEM_COUNTS.table: of_items},
         facts,
         written,
+    )
+
+
+def _ratings(settings: PrepareConfig, run: Run) -> DataFrame:
+    """Return the ratings; of a given split those of the parts in use, with ``held_out``."""
+    ratings = run.read(RATINGS).select("user", "item", "rating", "timestamp", "part")
+    if settings.split != GIVEN:
+        return ratings.drop("part")
+    counts = run.facts(IngestFacts).parts
+    for name in (settings.held_out_part, *settings.train_parts):
+        if not counts.get(name):
+            raise InputDataError(
+                f"prepare.split 'given': the input has no rating of the part {name!r}, only of "
+                f"{', '.join(counts)}: name other parts with prepare.train_parts and held_out_part"
+            )
+    held_out = PARTS.index(settings.held_out_part)
+    used = [held_out, *map(PARTS.index, settings.train_parts)]
+    is_held_out = (F.col("part") == held_out).cast("tinyint").alias("held_out")
+    return ratings.where(F.col("part").isin(used)).select(
+        "user", "item", "rating", "timestamp", is_held_out
     )
 
 
@@ -75,6 +97,8 @@ def count_written_blocks(
         test_ratings=profile.ratings - counts.train,
         most_ratings_of_a_user=counts.most,
         users_with_nothing_held_out=counts.whole,
+        users_without_training=counts.untrained,
+        items_without_training=run.written(ITEM_COUNTS).where("n_train = 0").count(),
         filters=tuple(step.facts() for step in steps),
         filters_settled=settled(steps),
         profile=profile,
@@ -157,6 +181,15 @@ def _in_words(settings: PrepareConfig, steps: Sequence[FilterStep]) -> str:
         f"{after.users:,} of {count_of(before.users, 'user')}, "
         f"{after.items:,} of {count_of(before.items, 'item')}{passed}{unsettled}"
     )
+
+
+def _expected(settings: PrepareConfig, facts: PrepareFacts) -> str:
+    """Return, in words, how many users and items only the held-out part has."""
+    unknown = facts.users_without_training, facts.items_without_training
+    if not may_leave_users_without_training(settings) or not any(unknown):
+        return ""
+    users, items = count_of(unknown[0], "user"), count_of(unknown[1], "item")
+    return f"; {users} and {items} without training ratings are scored by what is expected"
 
 
 STAGE = Stage(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -10,12 +11,15 @@ from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
 from spark_rank.errors import InputDataError
-from spark_rank.features.files import FeatureFiles
+from spark_rank.features.files import FeatureFiles, open_distributed
+from spark_rank.frames.newcomers import newcomer_levels
+from spark_rank.records.data import PrepareFacts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import PANEL, RATING_SCALE
+from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, PANEL, RATING_SCALE
 from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob
+from spark_rank.users.newcomers import Levels
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
 
@@ -49,7 +53,16 @@ def learn_job(
     # from the record: this command's configuration may name another kind of features
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
-    return job_on(files, settings, specs, panel, rank_scale(run))
+    job = job_on(files, settings, specs, panel, rank_scale(run))
+    return replace(job, levels=_levels(files, run))
+
+
+def _levels(files: FeatureFiles, run: Run) -> Levels | None:
+    """Return the levels of users without training ratings; None if there are no such users."""
+    if run.all_ratings or run.facts(PrepareFacts).users_without_training == 0:
+        return None
+    counts = run.read(ITEM_COUNTS).select("item", "n_train").toArrow()
+    return newcomer_levels(run.read(BLOCKS), counts, open_distributed(files))
 
 
 def job_on(

@@ -33,6 +33,11 @@ METRIC_COLUMNS = (
         "itself included: (m − 1)/m of the mean over pairs of two; null when undefined",
     ),
     measured("m1d", "mean 1-norm difference over the same pairs"),
+    measured(
+        "rmse",
+        "root of the mean squared error of the m predicted ratings, clipped to the rating scale",
+    ),
+    measured("mae", "mean absolute error of the same ratings"),
     Column("misranking", "double", "share of misranked pairs; null when all ratings tie"),
     measured("hr1", "hinge rank cost, power 1"),
     measured("hmp1", "hinge magnitude-preserving cost, power 1"),
@@ -48,9 +53,13 @@ METRIC_COLUMNS = (
     measured("average_precision", "average precision of the first `evaluate.top_n`"),
 )
 
+_TEST = Column(
+    "test", "string", "`prepare.test`: the held-out items were chosen by the users, or are random"
+)
+
 METRICS = Contract(
     "metrics",
-    2,
+    3,
     "one row per user and learner: how well the held-out ratings were predicted",
     (
         Column("user_id", "string", "id as in the input"),
@@ -60,6 +69,7 @@ METRICS = Contract(
         Column("user_group", "string", "cold, or the user's number of training ratings as a range"),
         Column("n_train", "int", "number of training ratings"),
         Column("n_test", "int", "number of held-out ratings"),
+        _TEST,
         *METRIC_COLUMNS,
         measured("train_msd", "msd on the training ratings"),
         measured("train_m1d", "m1d on the training ratings"),
@@ -74,7 +84,7 @@ _GROUP = Column("user_group", "string", "all, or one of the groups of the table 
 
 SUMMARY = Contract(
     "summary",
-    2,
+    3,
     "one row per learner, metric and user group: the metric's distribution over users",
     (
         Column("learner", "string", "name of the learner or baseline"),
@@ -92,6 +102,13 @@ SUMMARY = Contract(
         Column("p50", "double", "median"),
         Column("p75", "double", "75 % quantile"),
         Column("p95", "double", "95 % quantile"),
+        Column(
+            "pooled",
+            "double",
+            "rmse and mae: over all held-out ratings of these users, each counting the same",
+        ),
+        Column("ratings", "bigint", "number of these ratings; null for other metrics"),
+        _TEST,
     ),
 )
 

@@ -18,13 +18,14 @@ SYNTHETIC = Contract(
 
 RATINGS = Contract(
     "ratings",
-    1,
+    2,
     "one row per user and item",
     (
         Column("user", "int", "dense user number"),
         Column("item", "int", "dense item number"),
         Column("rating", "float", "rating as in the input"),
         Column("timestamp", "bigint", "seconds since 1970; null where unknown"),
+        Column("part", "int", "given split: 0 train, 1 validation, 2 test; null without one"),
     ),
 )
 

@@ -32,7 +32,7 @@ def parameters(config: Config) -> dict[str, str]:
 
 
 def metrics(summary: pa.Table, records: Records) -> dict[str, float]:
-    """Return means over users by metric, learner and group, rows by table, seconds by stage."""
+    """Return means by metric, learner and group, rows by table, seconds by stage."""
     found = _means(summary)
     for stage, record in records.items():
         found[f"seconds.{stage}"] = float(record["seconds"])
@@ -68,10 +68,12 @@ def began_and_ended(records: Records) -> tuple[int, int] | None:
 def _means(summary: pa.Table) -> dict[str, float]:
     found = {}
     for row in summary.to_pylist():
-        if row["mean"] is not None:
-            # the last group has no end: 300+
-            group = "" if row["user_group"] == ALL else "." + row["user_group"].replace("+", "_up")
-            found[f"{row['metric']}.{row['learner']}{group}"] = float(row["mean"])
+        # the last group has no end: 300+
+        group = "" if row["user_group"] == ALL else "." + row["user_group"].replace("+", "_up")
+        for column, kind in (("mean", ""), ("pooled", "_all_ratings")):
+            if row.get(column) is not None:
+                name = f"{row['metric']}{kind}.{row['learner']}{group}"
+                found[name] = float(row[column])
     return found
 
 

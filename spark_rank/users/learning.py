@@ -38,6 +38,7 @@ from spark_rank.users.isolation import (
 )
 from spark_rank.users.model_batches import MODEL_SCHEMA, ModelBatches
 from spark_rank.users.model_rows import model_columns
+from spark_rank.users.newcomers import Levels, newcomer_columns
 from spark_rank.users.prior_scores import prior_of
 from spark_rank.users.problems import (
     Problem,
@@ -52,6 +53,7 @@ from spark_rank.users.together import learn_together
 
 LEARNED, APPROXIMATED, FALLBACK, FAILED = "learned", "approximated", "fallback", "failed"
 TOO_FEW, ALL_EQUAL, NO_FEATURES = "too_few_ratings", "equal_ratings", "no_features"
+NO_RATINGS = "no_ratings"
 LANDMARKS, CUT_SHORT, NOT_CONVERGED = "landmarks", "first_ratings", "not_converged"
 NUMERIC_FAILURE, UNEXPECTED = "numeric_failure", "unexpected_error"
 
@@ -66,7 +68,8 @@ _logged: set[tuple[str, str]] = set()
 class LearnJob:
     """The settings of a worker: feature files, learners, members of the panel, limits.
 
-    With `isolated`, users are learned in child processes, which may crash without harm.
+    With `isolated`, users are learned in child processes, which may crash without harm. `levels`
+    are those of users without training ratings, if there are any.
     """
 
     files: FeatureFiles
@@ -76,6 +79,7 @@ class LearnJob:
     margin: float
     limits: Limits
     isolated: bool = False
+    levels: Levels | None = None
 
 
 def learn_batches(
@@ -218,6 +222,8 @@ def _learned_columns(
     item_ids: pa.StringArray,
     fit_one: Fit,
 ) -> Row:
+    if problem.n_train == 0 and job.levels is not None:
+        return _newcomer_columns(problem, spec, job.limits.scale, job.levels)
     obstacle = None if spec.is_baseline else _obstacle(problem, spec, job.min_ratings)
     prior = prior_of(problem, spec, fallback=obstacle is not None)
     sample = prior.sample(problem)
@@ -231,6 +237,23 @@ def _learned_columns(
         **model_columns(fitted, problem, prior, training_scores, item_ids),
         **_fallback_thresholds(spec, obstacle, job.limits.scale),
     }
+
+
+def _newcomer_columns(
+    problem: Problem, spec: LearnerSpec, scale: RankScale | None, levels: Levels
+) -> Row:
+    """Return the columns of a user without training ratings, of whom only the prior is known."""
+    prior = prior_of(problem, spec, fallback=not spec.is_baseline)
+    return {
+        "status": FALLBACK,
+        "reason": NO_RATINGS,
+        "hyperparameters": spec.hyperparameters(scale),
+        **_optional("expected_norm", prior.expected_norm),
+        **newcomer_columns(
+            spec, scale, levels.of(prior), has_offset=prior.offset is not None,
+            expected=prior.expected,
+        ),
+    }  # fmt: skip
 
 
 def _optional(name: str, value: Any) -> Row:

@@ -33,14 +33,20 @@ MEASURED = ("user_id", "learner", "status", "reason", "n_train", "n_test", "norm
             "expected_norm", "train_msd", "train_m1d", "train_misranking",
             "train_margin_loss")  # fmt: skip
 # metrics that a learner of ranks gets from the levels of its predicted ranks
-_ON_THE_RATING_SCALE = ("msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank")
+_ON_THE_RATING_SCALE = ("msd", "m1d", "rmse", "mae", "hmp1", "hmp2", "svr1", "svr2", "rank_loss",
+                        "exact_rank")  # fmt: skip
 
+# the label of held-out ratings of items that users chose to rate
+CHOSEN = "chosen"
 ROC_GRID = np.linspace(0.0, 1.0, 21)
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The settings of the metrics."""
+    """The settings of the metrics; `limits` are the least and the greatest rating.
+
+    `test` says what the held-out ratings are, of chosen or of random items.
+    """
 
     top_n: int
     relevant_from: float
@@ -48,6 +54,8 @@ class Measures:
     scale: RankScale | None
     bounds: BoundFacts
     groups: UserGroups
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    test: str = CHOSEN
 
 
 def with_training_metrics(
@@ -93,7 +101,7 @@ def measured(
     metrics, curves = _metrics(*_held_out(predicted), on_scale, measures)
     metrics = _with_predicted_ranks(predicted, metrics, measures)
     columns = {**metrics, **bound_columns(models, measures.bounds)}
-    return _metric_rows(models, columns, measures.groups), curves
+    return _metric_rows(models, columns, measures), curves
 
 
 def _metrics(
@@ -111,6 +119,7 @@ def _metrics(
         epsilon=measures.epsilon,
         levels=None if measures.scale is None else measures.scale.levels,
         cuts=None if measures.scale is None else measures.scale.cuts,
+        limits=measures.limits,
         grid=ROC_GRID,
     )  # fmt: skip
 
@@ -152,11 +161,11 @@ def _filled(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
 
 
 def _metric_rows(
-    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]], groups: UserGroups
+    batch: pa.RecordBatch, metrics: Mapping[str, NDArray[np.float64]], measures: Measures
 ) -> pa.RecordBatch:
-    batch = batch.append_column(
-        "user_group", groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
-    )
+    groups = measures.groups.of(batch.column("n_train").to_numpy()).cast(pa.string())
+    batch = batch.append_column("user_group", groups)
+    batch = batch.append_column("test", pa.repeat(measures.test, len(batch)))
     columns = [
         pa.array(metrics[field.name], from_pandas=True)  # NaN, undefined, becomes null
         if field.name in metrics

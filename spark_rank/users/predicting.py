@@ -16,6 +16,7 @@ from spark_rank.tables.contracts import ENSEMBLE_MODELS
 from spark_rank.users.batches import build_batch, ragged
 from spark_rank.users.held_out import HeldOut, predictions
 from spark_rank.users.learning import FAILED, FALLBACK
+from spark_rank.users.newcomers import newcomer_columns
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
 from spark_rank.users.stored_models import SCORING_COLUMNS
@@ -48,17 +49,12 @@ def newcomer_model(
 
     `level` is the mean of the ratings minus the scores of item offset and prior weights.
     """
+    expected = features.expected_weights(np.empty(0, dtype=np.int32))
     row = {
         "status": FALLBACK,
         "on_rating_scale": spec.kind.on_rating_scale,
-        "intercept": level,
-        "offset_weight": 1.0,
+        **newcomer_columns(spec, scale, level, has_offset=True, expected=expected),
     }
-    expected = features.expected_weights(np.empty(0, dtype=np.int32))
-    if expected is not None:
-        row["weights"] = expected
-    if spec.kind.of_ranks and scale is not None:
-        row["thresholds"] = scale.thresholds()
     return build_batch([row], SCORED_SCHEMA)
 
 

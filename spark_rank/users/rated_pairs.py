@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,13 +23,14 @@ VALUE_COLUMNS = (
 
 @dataclass(frozen=True)
 class PairMetric:
-    """A metric by name, with its settings."""
+    """A metric by name, with its settings; `limits` are the least and the greatest rating."""
 
     name: str
     top_n: int
     relevant_from: float
     epsilon: float
     scale: RankScale | None
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
 
 def metric_values(
@@ -46,6 +48,7 @@ def metric_values(
             epsilon=metric.epsilon,
             levels=None if metric.scale is None else metric.scale.levels,
             cuts=None if metric.scale is None else metric.scale.cuts,
+            limits=metric.limits,
             grid=ROC_GRID,
         )  # fmt: skip
         columns = [batch.column("user_id"), pa.array(metrics[metric.name], from_pandas=True)]

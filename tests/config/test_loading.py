@@ -50,6 +50,18 @@ def test_the_kernel_is_one_learner_more_than_the_default() -> None:
     assert kernel == same
 
 
+def test_the_accurate_file_has_more_factors_and_the_kernel_alone() -> None:
+    default, kernel, accurate = (load_config(DEFAULT.with_name(f"{name}.yaml"))
+                                 for name in ("default", "kernel", "accurate"))  # fmt: skip
+    learner = accurate.train.learners[0]
+    assert (learner.name, learner.params["kernel"]) == ("mprank", "linear+rbf")
+    same = replace(
+        default, run_id="accurate", features=replace(kernel.features, rank=64),
+        train=replace(default.train, learners=[learner]),
+    )  # fmt: skip
+    assert accurate == same
+
+
 def test_show_reads_back_to_the_same(tmp_path: Path) -> None:
     config = load_config(DEFAULT, ["run_id=x", "input.columns={user: u}"], ["spark.a.b=1"])
     assert load(tmp_path, to_yaml(config)) == config

@@ -94,6 +94,12 @@ def split(
     """Return the training and the held-out part of one user's ratings."""
     in_hash_order = sorted(own, key=lambda r: split_order(seed, user_id, item_ids[r[1]]))
     n = len(in_hash_order)
+    if settings.split in ("global", "global_k_fold"):
+        held = [_is_drawn(settings, seed, user_id, item_ids[r[1]]) for r in in_hash_order]
+        parts: tuple[list[Rating], list[Rating]] = ([], [])
+        for rating, is_held_out in zip(in_hash_order, held, strict=True):
+            parts[is_held_out].append(rating)
+        return parts
     if settings.split == "k_fold":
         return _fold(in_hash_order, user_id, settings, seed)
     if settings.split == "leave_last":
@@ -105,6 +111,13 @@ def split(
     if settings.split != "random":
         in_hash_order.sort(key=lambda r: r[3] or 0)  # a stable sort: ties stay in hash order
     return in_hash_order[:n_train], in_hash_order[n_train:]
+
+
+def _is_drawn(settings: PrepareConfig, seed: int, user_id: str, item_id: str) -> bool:
+    value = spark_hash(short_number(seed), b"fold", id_key(user_id), id_key(item_id))
+    if settings.split == "global_k_fold":
+        return value % settings.folds == settings.fold - 1
+    return Fraction((value & _MASK) >> 11, 1 << 53) >= Fraction(repr(settings.train_share))
 
 
 def _fold(

@@ -77,6 +77,16 @@ def test_partitions_do_not_change_a_block_but_the_seed_does(spark: SparkSession)
     assert [r["items"] for r in blocks(spark, seed=2)] != [r["items"] for r in reference]
 
 
+def test_partitions_do_not_change_a_global_split(spark: SparkSession) -> None:
+    for settings in (
+        PrepareConfig(split="global", train_share=0.6, buckets=4),
+        PrepareConfig(split="global_k_fold", folds=3, fold=2, buckets=4),
+    ):
+        reference = blocks(spark, settings=settings)
+        assert blocks(spark, settings=settings, parts=7) == reference
+        assert len({row["n_train"] / len(row["items"]) for row in reference}) > 3
+
+
 def test_ratings_that_come_by_bucket_stay_where_they_are(spark: SparkSession) -> None:
     # all in one partition: no bucket is in two
     found = block_frame(spark, parts=1, by_bucket=True)

@@ -173,3 +173,50 @@ def test_numbers_too_long_to_be_sorted_with_their_places() -> None:
     assert (kept.items == items[order]).all()
     assert (kept.ratings == ratings[order]).all()
     assert not len(others.users)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 5), st.integers(0, 3),
+                  st.integers(0, 2)),
+        max_size=40,
+    ),
+    policy=st.sampled_from(POLICIES),
+)  # fmt: skip
+def test_of_several_parts_only_the_last_one_counts(
+    rows: list[tuple[int, int, int, int, int]], policy: str
+) -> None:
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
+    given_ones = Ratings(
+        columns[0], columns[1], columns[2].astype(float), columns[3], columns[4].astype(np.int8)
+    )
+    kept, others = resolve(given_ones, policy)
+    last = {(user, item): max(p for u, i, *_, p in rows if (u, i) == (user, item))
+            for user, item, *_ in rows}  # fmt: skip
+    remaining = [row for row in rows if row[4] == last[row[:2]]]
+    part = np.array(remaining, np.int64).reshape(-1, 5).T
+    expected, _ = resolve(Ratings(part[0], part[1], part[2].astype(float), part[3]), policy)
+    for name in ("users", "items", "ratings", "times"):
+        assert getattr(kept, name).tolist() == getattr(expected, name).tolist()
+    assert kept.parts is not None
+    assert kept.parts.tolist() == [last[pair] for pair in zip(kept.users, kept.items, strict=True)]
+    # nothing is lost; means are numbers of their own
+    if policy != "mean":
+        made = [zip(*(c.tolist() for c in side), strict=True) for side in (kept, others)]  # type: ignore[union-attr]
+        assert sorted(row for side in made for row in side) == sorted(rows)
+    pairs = list(zip(others.users.tolist(), others.items.tolist(), strict=True))
+    assert pairs == sorted(pairs)
+
+
+def test_parts_go_through_pieces() -> None:
+    rows: list[Row] = [(user, item, 2.0, None) for user in ("7", "u") for item in ("i", "j")]
+    names = ["user_id", "item_id", "rating", "timestamp", "reason"]
+    kinds = [pa.string(), pa.string(), pa.float64(), pa.int64(), pa.string()]
+    columns = [pa.array([row[k] for row in rows], kinds[k]) for k in range(4)]
+    batch = pa.RecordBatch.from_arrays(
+        [*columns, pa.nulls(4, pa.string()), pa.array([0, 2, 1, 0], pa.int32())],
+        names=[*names, "part"],
+    )
+    pieces = [row for made in cut_rows(iter([batch]), ONE) for row in made.to_pylist()]
+    (piece,) = [row for row in pieces if row["share"] is not None]
+    assert list(piece["parts"]) == [0, 2, 1, 0]

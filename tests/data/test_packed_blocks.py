@@ -30,6 +30,7 @@ CASES = [
     PrepareConfig(timestamps=True),
     PrepareConfig(split="leave_last", leave_last=2),
     PrepareConfig(split="k_fold", folds=3, fold=2, timestamps=True),
+    PrepareConfig(split="global", train_share=0.4),
 ]
 
 

@@ -16,6 +16,7 @@ from spark_rank.config import PrepareConfig
 from spark_rank.data.splits import (
     SplitKeys,
     goes_by_time,
+    may_leave_users_without_training,
     presentation,
     split_keys,
     training_sizes,
@@ -31,6 +32,10 @@ SPLITS = [
     PrepareConfig(split="leave_last", leave_last=4),
     *[PrepareConfig(split="k_fold", folds=3, fold=fold) for fold in (1, 2, 3)],
     PrepareConfig(split="k_fold", folds=2, fold=2),
+    PrepareConfig(split="global", train_share=0.9),
+    PrepareConfig(split="global", train_share=0.3),
+    PrepareConfig(split="global", train_share=1.0),
+    *[PrepareConfig(split="global_k_fold", folds=3, fold=fold) for fold in (1, 2, 3)],
 ]
 # few different times, so that ties occur
 POPULATIONS = st.lists(
@@ -96,7 +101,51 @@ def test_every_split_is_its_twin(
         assert (train, held_out) == split(users[name], name, names, case, seed)
         # complete and disjoint: every item once, on one side
         assert sorted(train + held_out) == sorted(users[name])
-        assert train
+        assert train or may_leave_users_without_training(case)
+
+
+@given(population=POPULATIONS, seed=st.integers(0, 9), folds=st.integers(2, 6))
+@settings(max_examples=20)
+def test_global_folds_part_the_ratings(
+    population: list[dict[int, tuple[int, int]]], seed: int, folds: int
+) -> None:
+    users = as_users(population)
+    found = []
+    for fold in range(1, folds + 1):
+        case = PrepareConfig(split="global_k_fold", folds=folds, fold=fold)
+        found += [r for _, held_out in arranged(users, case, seed).values() for r in held_out]
+    assert sorted(found) == sorted(rating for own in users.values() for rating in own)
+
+
+def test_a_global_share_is_that_of_all_ratings() -> None:
+    users = as_users([{item: (1, 0) for item in range(size)} for size in [1, 2, 5, 41] * 60])
+    everything = sum(map(len, users.values()))
+    for share in (0.1, 0.5, 0.9):
+        parts = arranged(users, PrepareConfig(split="global", train_share=share), 3).values()
+        train = sum(len(part) for part, _ in parts)
+        # four standard deviations of as many draws
+        assert abs(train - share * everything) < 4 * (share * (1 - share) * everything) ** 0.5
+        if share == 0.1:
+            assert any(not part for part, _ in parts)
+
+
+def test_a_given_split_keeps_the_order_of_the_hash() -> None:
+    rng = np.random.default_rng(2)
+    ends = np.array([0, 7, 7, 30])
+    keys = np.arange(3), np.arange(30) * 7
+    rest = (np.arange(30, dtype=np.int32), np.zeros(30, np.int64))
+    whole, _ = presentation(ends, *keys, *rest, PrepareConfig(train_share=1.0), SplitKeys(1, 2))
+    held_out = rng.random(30) < 0.4
+    order, n_train = presentation(
+        ends, *keys, *rest, PrepareConfig(split="given"), SplitKeys(1, 2), held_out
+    )
+    for user in range(3):
+        own = whole[ends[user] : ends[user + 1]]
+        expected = [*own[~held_out[own]], *own[held_out[own]]]
+        assert order[ends[user] : ends[user + 1]].tolist() == expected
+        assert n_train[user] == (~held_out[own]).sum()
+    with pytest.raises(ValueError, match="needs the ratings"):
+        presentation(ends, *keys, *rest, PrepareConfig(split="given"), SplitKeys(1, 2))
 
 
 def test_folds_hold_out_every_rating_once_and_are_of_equal_size() -> None:

@@ -55,6 +55,8 @@ def test_counts_are_those_of_the_lists(parts: list[list[User]]) -> None:
     assert levels == Counter(rating(item) for items, _ in flat for item in items)
     bins = Counter(COUNT_BINS[bisect_right(COUNT_BINS, len(items)) - 1] for items, _ in flat)
     assert {key: n for (kind, key), (_, n) in found.items() if kind == "user"} == bins
+    untrained = [n for (kind, _), (_, n) in found.items() if kind == "untrained"]
+    assert sum(untrained) == sum(n_train == 0 for _, n_train in flat)
 
 
 BLOCKS: list[User] = [([3, 0], 1), ([3, 1], 2), ([3, 1], 1), ([3], 1)]
@@ -78,5 +80,5 @@ def test_the_counts_of_tasks_add_up(spark: SparkSession) -> None:
 
 def test_the_sums_over_users(spark: SparkSession) -> None:
     assert block_counts(frame(spark)) == BlockCounts(
-        train=5, ratings={1.0: 5, 1.5: 2}, users={1: 1, 2: 3}, most=2, whole=2
+        train=5, ratings={1.0: 5, 1.5: 2}, users={1: 1, 2: 3}, most=2, whole=2, untrained=0
     )

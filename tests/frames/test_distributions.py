@@ -37,6 +37,9 @@ def metric_row(user: int, learner: str) -> dict[str, Any]:
         # undefined for two of three users
         "misranking": value / 100 if SMALL[user] else None,
         "auc": value,
+        "n_test": 1 + user % 7,
+        "rmse": None if user % 5 == 0 else value,
+        "mae": value,
         "train_msd": 0.5,
         "stability_bound": 2.5 if user % 2 else 1.5,
     }
@@ -77,6 +80,22 @@ def test_undefined_values_do_not_count(tables: dict[str, pa.Table]) -> None:
     assert_allclose(row["mean"], VALUES["b"][SMALL].mean() / 100, rtol=1e-12)
     empty = one(tables["summary"], learner="b", metric="misranking", user_group="3+")
     assert (empty["users"], empty["mean"], empty["p50"], empty["ci_low"]) == (0, None, None, None)
+
+
+def test_errors_over_all_ratings_count_every_rating_once(tables: dict[str, pa.Table]) -> None:
+    sizes = 1 + np.arange(USERS) % 7
+    for group, part in (("all", np.ones(USERS, bool)), ("cold", SMALL)):
+        chosen = part & (np.arange(USERS) % 5 != 0)
+        # an error per rating: all of a user are as large as the user's own RMSE or MAE
+        errors = np.repeat(VALUES["a"][chosen], sizes[chosen])
+        rmse = one(tables["summary"], learner="a", metric="rmse", user_group=group)
+        assert_allclose(rmse["pooled"], np.sqrt(np.mean(errors**2)), rtol=1e-12)
+        assert (rmse["ratings"], rmse["users"]) == (len(errors), chosen.sum())
+        mae = one(tables["summary"], learner="a", metric="mae", user_group=group)
+        errors = np.repeat(VALUES["a"][part], sizes[part])
+        assert_allclose(mae["pooled"], np.mean(errors), rtol=1e-12)
+    msd = one(tables["summary"], learner="a", metric="msd", user_group="all")
+    assert (msd["pooled"], msd["ratings"]) == (None, None)
 
 
 def test_comparison_against_scipy(tables: dict[str, pa.Table]) -> None:

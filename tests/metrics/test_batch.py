@@ -19,6 +19,7 @@ from spark_rank.metrics import (
     batch_roc,
     exact_rank_rate,
     mean_1norm_difference,
+    mean_absolute_error,
     mean_squared_difference,
     ndcg,
     nearest_ranks,
@@ -28,11 +29,14 @@ from spark_rank.metrics import (
     rank_loss,
     recall,
     roc_curve,
+    root_mean_squared_error,
 )
 
 LEVELS = [1.0, 2.0, 3.0, 4.0, 5.0]
-SETTINGS: dict[str, Any] = {"top": 3, "relevant_from": 4.0, "epsilon": 0.3, "levels": LEVELS}
-NEEDS_RATINGS = {"msd", "m1d", "hmp1", "hmp2", "svr1", "svr2", "rank_loss", "exact_rank"}
+SETTINGS: dict[str, Any] = {"top": 3, "relevant_from": 4.0, "epsilon": 0.3, "levels": LEVELS,
+                            "limits": (1.0, 5.0)}  # fmt: skip
+NEEDS_RATINGS = {"msd", "m1d", "rmse", "mae", "hmp1", "hmp2", "svr1", "svr2", "rank_loss",
+                 "exact_rank"}  # fmt: skip
 User = tuple[list[float], list[float]]
 
 users = st.integers(0, 25).flatmap(
@@ -56,6 +60,8 @@ def by_scalar_functions(h: list[float], y: list[float]) -> dict[str, float | Non
     return {
         "msd": mean_squared_difference(h, y),
         "m1d": mean_1norm_difference(h, y),
+        "rmse": root_mean_squared_error(h, y, SETTINGS["limits"]),
+        "mae": mean_absolute_error(h, y, SETTINGS["limits"]),
         "misranking": pairwise_misranking(h, y),
         "hr1": pair_cost(h, y, "hr", 1),
         "hmp1": pair_cost(h, y, "hmp", 1),

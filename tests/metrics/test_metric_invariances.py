@@ -137,7 +137,17 @@ def test_ndcg_and_the_roc_curve_know_the_order_of_scores_alone(
 @given(problem=lists, exponent=st.integers(-300, 300))
 def test_batches_have_the_units_of_their_metrics(problem: Any, exponent: int) -> None:
     (h, y), unit = problem, 2.0**exponent
-    powers = {"msd": 2, "m1d": 1, "hr1": 1, "hmp1": 1, "hmp2": 2, "svr1": 1, "svr2": 2}
+    powers = {
+        "msd": 2,
+        "m1d": 1,
+        "rmse": 1,
+        "mae": 1,
+        "hr1": 1,
+        "hmp1": 1,
+        "hmp2": 2,
+        "svr1": 1,
+        "svr2": 2,
+    }
 
     def measured(u: float) -> dict[str, float]:
         one = h * u, y * u, [0, len(h)]

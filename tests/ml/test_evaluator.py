@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from sklearn.metrics import root_mean_squared_error
 
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.ml import PerUserEvaluator
@@ -54,11 +55,20 @@ def test_every_metric_has_a_value(predicted: DataFrame, name: str) -> None:
     assert better * (1 if evaluator.isLargerBetter() else -1) >= 0
 
 
+def test_errors_are_per_user_and_clipped_to_the_ratings(predicted: DataFrame) -> None:
+    of_users = []
+    for rows in by_user(predicted).values():
+        ratings, predictions = np.array(rows).T
+        of_users.append(root_mean_squared_error(ratings, np.clip(predictions, 1.0, 5.0)))
+    found = PerUserEvaluator(metricName="rmse").evaluate(predicted)
+    assert found == pytest.approx(float(np.mean(of_users)), rel=1e-6)
+
+
 def test_what_cannot_be_measured_is_named(
     spark: SparkSession, predicted: DataFrame, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="metricName 'rmse' is unknown: use one of"):
-        PerUserEvaluator(metricName="rmse").evaluate(predicted)
+    with pytest.raises(ConfigError, match="metricName 'rsme' is unknown: use one of"):
+        PerUserEvaluator(metricName="rsme").evaluate(predicted)
     lost = predicted.selectExpr("user", "rating", "if(user = 3, double('nan'), 1D) as prediction")
     with pytest.raises(InputDataError, match="predictions are null or NaN: set the model's cold"):
         PerUserEvaluator().evaluate(lost)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.errors import InputDataError
-from spark_rank.ml import PerUserRankerModel
+from spark_rank.ml import PerUserRanker, PerUserRankerModel
 from tests.ml.conftest import Given, frame_of, rows_of
 
 
@@ -110,3 +110,13 @@ def test_an_explanation_adds_up_to_the_prediction(
     for user, item, words in (("nobody", None, "no user 'nobody'"), ("u1", "x", "no item 'x'")):
         with pytest.raises(InputDataError, match=words):
             fitted.explain(user, item)
+
+
+@pytest.mark.parametrize("kind", ["panel", "offset"])
+def test_a_user_without_a_prior_is_explained(rated: DataFrame, kind: str) -> None:
+    model = PerUserRanker(numBuckets=3, featureKind=kind, panelSize=3).fit(rated)
+    parts = model.explain("u1", "i3")["item"]["parts"]
+    (predicted,) = predictions(
+        model, rated.sparkSession.sql("select 'u1' as user, 'i3' as item, 0 as place")
+    ).values()
+    assert sum(parts.values()) == pytest.approx(predicted, rel=1e-5)

@@ -30,6 +30,7 @@ def _row(learner: str, metric: str, mean: float | None, users: int, group: str) 
         "users": 0 if mean is None else users, "mean": mean,
         "ci_low": None if mean is None else mean - 0.1,
         "ci_high": None if mean is None else mean + 0.1,
+        "pooled": mean if metric in ("rmse", "mae") else None,
     }  # fmt: skip
 
 

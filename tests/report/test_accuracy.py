@@ -8,6 +8,7 @@ import pytest
 
 from spark_rank.report.accuracy import (
     MAIN_METRICS,
+    errors_section,
     evidence_of,
     groups_section,
     other_metrics_section,
@@ -87,6 +88,15 @@ def test_main_metrics_are_explained_in_one_sentence_each() -> None:
         assert sentence.endswith(".")
         assert ". " not in sentence
     assert "itself" in notes.sentences[0]
+
+
+def test_errors_of_ratings_are_shown_where_nothing_can_be_ordered() -> None:
+    rows = summary(LEARNED, misranking=None)
+    found = cells(errors_section(rows, status_of(rows)))
+    assert [cell.text for cell in found["mine"]] == ["1.0000"] * 2 + ["1.0000 ± 0.1000"] * 2
+    assert found["mine"][2].best
+    nothing = cells(errors_section(rows, status_of(rows) | {"mine": {"fallback: no_features": 60}}))
+    assert [cell.text for cell in nothing["mine"]] == ["–"] * 4
 
 
 def test_a_group_of_two_has_no_mark_and_a_cold_one_no_learner() -> None:

@@ -82,6 +82,8 @@ def test_every_number_is_shown() -> None:
         "ratings to learn from": "480",
         "ratings held out": "420",
         "users with nothing held out": "5",
+        "users without training ratings": "0",
+        "items without training ratings": "0",
         "first and last day": "1999-11-11 to 2005-12-31",
         "ratings without a time": "12",
     }

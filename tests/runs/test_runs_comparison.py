@@ -34,6 +34,16 @@ def test_means_have_their_users_and_nothing_has_a_reason() -> None:
     assert shown == "mine: msd 1.25 (1,272) - nothing learned (no features)"
 
 
+def test_errors_over_all_ratings_stand_beside_the_means() -> None:
+    first, second = records(1.25, 1272, "learned"), records(1.5, 1508, "fallback: no_features")
+    for own in (first, second):
+        own["evaluate"]["facts"]["pooled"] = {"mine": {"rmse": 0.875}}
+    found = compare(("a", "b"), first, second)
+    (row,) = [row for row in found["means"] if row["name"] == "mine: rmse over all ratings"]
+    assert (row["first"], row["second"]) == (0.875, None)
+    assert row["second_nothing_because"] == "nothing learned (no features)"
+
+
 def test_a_run_without_evaluation_has_no_means() -> None:
     found = compare(("a", "b"), records(1.25, 1272, "learned"), {})
     assert [row["second"] for row in found["means"]] == [None, None]

@@ -89,7 +89,10 @@ def test_metrics_are_the_means_by_learner_and_group(finished: Run) -> None:
     expected = duckdb.sql(
         f"""select metric || '.' || learner || case user_group when 'all' then ''
                    else '.' || replace(user_group, '+', '_up') end, mean
-            from '{folder}/*.parquet' where mean is not null"""
+            from '{folder}/*.parquet' where mean is not null
+            union all select metric || '_all_ratings.' || learner || case user_group
+                   when 'all' then '' else '.' || replace(user_group, '+', '_up') end, pooled
+            from '{folder}/*.parquet' where pooled is not null"""
     ).fetchall()
     for name, mean in expected:
         assert told.pop(name) == mean

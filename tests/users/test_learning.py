@@ -19,6 +19,7 @@ from spark_rank.metrics import mean_squared_difference
 from spark_rank.users import learning
 from spark_rank.users.fitting import Limits
 from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.newcomers import Levels, levels_of
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import BASELINE_SPECS, LearnerSpec
 
@@ -97,6 +98,50 @@ def test_the_learner_in_the_worker_is_the_learner_on_arrays() -> None:
     assert row["offset_weight"] == 1.0
     assert row["dual"] is None
     assert row["bucket"] == 3
+
+
+def test_a_user_without_training_ratings_gets_what_is_expected() -> None:
+    users: list[User] = [(7, [1, 5, 7], [1, 5, 3], 0), USERS[3]]
+    prior = np.zeros((N_ITEMS + 2, D), np.float32)
+    prior[-2] = [0.5, -1.0, 0.25, 2.0]
+    features = replace(FEATURES, prior=prior)
+    rank = LearnerSpec("rank", "prank", item_offset=True)
+    job = LearnJob(FILES, (*BASELINE_SPECS, LINEAR, RBF, rank), {}, min_ratings=2, margin=1.0,
+                   limits=LIMITS, levels=Levels(3.5, 3.25, 3.0))  # fmt: skip
+    (made,) = learn_batches(iter([batch(users)]), job, lambda files: features)
+    rows = made.to_pylist()
+    new = {row["learner"]: row for row in rows if row["user_id"] == "user 7"}
+    assert {(row["status"], row["reason"], row["n_test"]) for row in new.values()} == {
+        ("fallback", "no_ratings", 3)
+    }
+    found = {name: (row["intercept"], row["offset_weight"], row["weights"])
+             for name, row in new.items()}  # fmt: skip
+    expected = prior[-2].tolist()
+    assert found == {
+        "constant": (3.5, 0.0, None), "item_offset": (3.25, 1.0, None),
+        "linear": (3.0, 1.0, expected), "rbf": (3.0, 1.0, expected),
+        "rank": (3.0, 1.0, expected),
+    }  # fmt: skip
+    assert new["rank"]["thresholds"] == SCALE.thresholds().tolist()
+    # others learn as they do without such a user
+    (alone,) = learn_batches(
+        iter([batch(users[1:])]), replace(job, levels=None), lambda files: features
+    )
+    assert [row for row in rows if row["user_id"] == "user 3"] == alone.to_pylist()
+
+
+def test_levels_are_means_over_the_training_ratings() -> None:
+    rng = np.random.default_rng(1)
+    items, ratings = rng.integers(0, N_ITEMS, 200), rng.integers(1, 6, 200).astype(float)
+    prior = rng.normal(size=(N_ITEMS + 2, D)).astype(np.float32)
+    features = replace(FEATURES, prior=prior)
+    numbers, counts = np.unique(items, return_counts=True)
+    found = levels_of(float(ratings.mean()), features, numbers, counts)
+    offset = FEATURES.offset[items]
+    assert_allclose(found.constant, ratings.mean())
+    assert_allclose(found.offset, (ratings - offset).mean())
+    scores = offset + FEATURES.matrix[items] @ prior[-2].astype(float)
+    assert_allclose(found.prior, (ratings - scores).mean(), rtol=1e-6)
 
 
 def test_a_stored_kernel_model_scores_without_the_package() -> None:

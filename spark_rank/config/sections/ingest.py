@@ -9,7 +9,7 @@ from spark_rank.config.values import suggestion
 from spark_rank.errors import ConfigError
 from spark_rank.visible import visible
 
-_INPUT_COLUMNS = ("user", "item", "rating", "timestamp")
+_INPUT_COLUMNS = ("user", "item", "rating", "timestamp", "part")
 
 
 def check_input(config: Config) -> None:
@@ -37,5 +37,37 @@ def check_input(config: Config) -> None:
         values = getattr(settings, key)
         if any(low >= high for low, high in pairwise(values)):
             raise ConfigError(f"input.{key}: must be in rising order: sort them")
-    if settings.path is not None and not settings.path.strip():
-        raise ConfigError("input.path: must not be empty: give a path, or null")
+    _check_paths(config)
+    _check_parts(config)
+
+
+def _check_paths(config: Config) -> None:
+    for key in ("path", "test_path", "validation_path"):
+        path = getattr(config.input, key)
+        if path is not None and not path.strip():
+            raise ConfigError(f"input.{key}: must not be empty: give a path, or null")
+
+
+def _check_parts(config: Config) -> None:
+    """Raise `ConfigError` unless the input says what is held out just where the split is given."""
+    settings, is_given = config.input, config.prepare.split == "given"
+    for key in ("test_path", "validation_path"):
+        if getattr(settings, key) is not None:
+            if settings.path is None:
+                raise ConfigError(f"input.{key}: needs input.path, the part to learn from")
+            if settings.columns.get("part") is not None:
+                raise ConfigError(
+                    f"input.{key}: the column input.columns.part says which part a rating is of: "
+                    "leave one of the two out"
+                )
+    if settings.has_parts and not is_given:
+        raise ConfigError(
+            f"prepare.split: {config.prepare.split!r} does not use the parts of the input: set "
+            "prepare.split=given, or leave input.test_path, input.validation_path and "
+            "input.columns.part out"
+        )
+    if is_given and not settings.has_parts:
+        raise ConfigError(
+            "prepare.split: 'given' needs the parts: name the held-out ratings with "
+            "input.test_path, or the column that says which they are with input.columns.part"
+        )

@@ -13,6 +13,13 @@ def check_prepare(config: Config) -> None:
         raise ConfigError(
             f"prepare.fold: {settings.fold} must be at most prepare.folds {settings.folds}"
         )
+    if settings.held_out_part in settings.train_parts:
+        raise ConfigError(
+            f"prepare.train_parts: {settings.held_out_part!r} is held out (prepare.held_out_part), "
+            "so it cannot be learned from"
+        )
+    if not settings.train_parts:
+        raise ConfigError("prepare.train_parts: must name a part to learn from")
     for position, entry in enumerate(settings.filters):
         key = f"prepare.filters[{position}]"
         if not entry.label:

@@ -22,6 +22,8 @@ USUAL_NAMES = {
                   "date", "datetime", "ratedat", "createdat", "ratingdate"},
 }  # fmt: skip
 NEEDED = ("user", "item", "rating")
+# the part of a given split
+PART = "part"
 
 
 def bare_name(name: str) -> str:
@@ -43,9 +45,10 @@ def named_roles(names: Iterable[str], columns: Mapping[str, str | None]) -> set[
 
 
 def choose_columns(names: Sequence[str], settings: InputConfig, file: str) -> dict[str, int]:
-    """Return the positions of user, item, rating and, if there is one, timestamp.
+    """Return the positions of user, item, rating and, if there are, timestamp and part.
 
-    Without a header the columns are user, item, rating and timestamp in that order.
+    Without a header the columns are user, item, rating and timestamp in that order. Only the
+    configuration names a column of parts.
     """
     chosen = {}
     for place, role in enumerate(USUAL_NAMES):
@@ -63,6 +66,9 @@ def choose_columns(names: Sequence[str], settings: InputConfig, file: str) -> di
                 chosen[role] = positions[0]
         if role not in chosen and role in NEEDED:
             raise _missing(role, names, settings, file)
+    part = settings.columns.get(PART)
+    if part is not None:
+        chosen[PART] = _configured(PART, part, names, file)
     return chosen
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_rank.config.schema import PartName
+from spark_rank.data.formats.columns import PART
 from spark_rank.data.formats.notation import UNITS, TimeUnit
 
 _NUMBER = r"(?i)^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)$"
@@ -17,6 +19,13 @@ _TO_ISO = "$1$2-$3-$4"
 _YEAR_LAST = r"^(\s*)([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})(?=[ T]|$)"
 # without this, Spark reads a bare time of day as today's, and a month as its first day
 _BEGINS_WITH_DAY = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T]|$)"
+
+# the words for each part of a given split, in the order of their numbers
+PART_NAMES: dict[PartName, tuple[str, ...]] = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing", "held_out", "held out"),
+}
 
 
 def typed(
@@ -29,12 +38,15 @@ def typed(
 ) -> DataFrame:
     """Return the parsed rows, which `spark_rank.data.quality` then checks.
 
-    `parts` are the texts of user, item, rating and, if there is one, timestamp. `seconds` is the
+    `parts` are the texts of user, item, rating and, if there are, timestamp and part of a given
+    split. `seconds` is the
     time, by default `read_seconds` of its text, and `rating` the number, by default `read_number`
     of its text.
     """
     timestamp = parts.get("timestamp", F.lit(None).cast("string"))
     time = read_seconds(timestamp) if seconds is None else seconds
+    if PART in parts:
+        further[PART] = read_part(parts[PART])
     return frame.select(
         "source",
         "block",
@@ -55,6 +67,15 @@ def read_identifier(text: Column) -> Column:
     """Return the id unchanged; null for blank text."""
     # not trimmed: ids in the output are those of the input
     return F.when(F.ltrim(text, F.lit(_BLANKS)) != "", text)
+
+
+def read_part(text: Column) -> Column:
+    """Return the number of a part of a given split by its name; else null."""
+    name = F.lower(F.trim(text))
+    number = F.lit(None).cast("int")
+    for place, names in enumerate(PART_NAMES.values()):
+        number = F.when(name.isin(*names), F.lit(place)).otherwise(number)
+    return number
 
 
 def read_number(text: Column, decimal: str = ".") -> Column:
