@@ -7,7 +7,9 @@ NDCG@10 within the training part: a fifth of it is held back, and all methods le
 The default's lists have the beta of the configuration; the one that would be chosen within the
 training part stands beside it. The table has means over users on the held-out half, and the paired
 difference of the default's NDCG, with 95 % intervals. The lines of beta, which
-``benchmarks/pictures.py`` draws, have the same for other values; nothing is chosen there.
+``benchmarks/pictures.py`` draws, have the same for other values; nothing is chosen there. Of more
+than half a million ratings the grids of the others are smaller (`Grids.small`). Names of methods
+after the file leave the others out.
 
 Features, models and lists are made by the functions that Spark's workers call, in this process.
 """
@@ -49,17 +51,36 @@ from spark_rank.users.specs import LearnerSpec
 
 TOP, RELEVANT, TRAIN_SHARE, INNER_SHARE = 10, 4.0, 0.5, 0.8
 BETAS = (0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 24.0, 48.0)
-RIDGES = (50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
-NEIGHBOURS, SHRINKAGES = (50, 100, 200, 400), (0.0, 10.0, 50.0)
-# ALS: ranks; weights of all pairs beside those that were chosen; ridges over the root of the mean
-# number of ratings of a row, as in `spark_rank.features.choice`; ridges per rating
-RANKS, ALL_PAIRS, CHOICE_RIDGES = (16, 32, 64), (0.05, 0.1, 0.2), (0.4, 0.7, 1.0)
-EXPLICIT_RANKS, EXPLICIT_RIDGES, ROUNDS = (20, 50), (0.05, 0.1, 0.2), 10
+ROUNDS = 10
 NO_FILE = MappedFile("none", "")
 FILES = FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE)
 Matrix = np.ndarray
 Measured = dict[str, Any]
 Candidate = tuple[str, Callable[[], Matrix]]
+
+
+@dataclass(frozen=True)
+class Grids:
+    """The settings to choose from.
+
+    Of ALS: ranks; weights of all pairs beside those that were chosen; ridges over the root of the
+    mean number of ratings of a row, as in `spark_rank.features.choice`; ridges per rating.
+    """
+
+    ridges: tuple[float, ...] = (50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
+    neighbours: tuple[int, ...] = (50, 100, 200, 400)
+    shrinkages: tuple[float, ...] = (0.0, 10.0, 50.0)
+    ranks: tuple[int, ...] = (16, 32, 64)
+    all_pairs: tuple[float, ...] = (0.05, 0.1, 0.2)
+    choice_ridges: tuple[float, ...] = (0.4, 0.7, 1.0)
+    explicit_ranks: tuple[int, ...] = (20, 50)
+    explicit_ridges: tuple[float, ...] = (0.05, 0.1, 0.2)
+
+    @classmethod
+    def small(cls) -> Grids:
+        """Return fewer settings."""
+        return cls((400.0, 800.0, 1600.0), (100, 200, 400), (10.0, 50.0), (32,), (0.05, 0.1),
+                   (0.4, 0.7, 1.0), (20,), (0.05, 0.1, 0.2))  # fmt: skip
 
 
 def read_ratings(path: Path) -> Matrix:
@@ -87,6 +108,7 @@ class Part:
     rows: Matrix
     training: Matrix
     shape: tuple[int, int]
+    grids: Grids
 
     def marked(self, which: Matrix) -> Matrix:
         """Return users × items, true for some of the ratings."""
@@ -221,7 +243,7 @@ def ease(part: Part) -> Iterator[Candidate]:
         np.fill_diagonal(weights, 0.0)
         return np.asarray(part.chosen @ weights.astype(np.float32))
 
-    for ridge in RIDGES:
+    for ridge in part.grids.ridges:
         yield f"ridge {ridge:g}", partial(scores, ridge)
 
 
@@ -237,8 +259,8 @@ def item_knn(part: Part) -> Iterator[Candidate]:
         cosines[cosines < least] = 0.0
         return np.asarray(part.chosen @ cosines)
 
-    for k in NEIGHBOURS:
-        for shrinkage in SHRINKAGES:
+    for k in part.grids.neighbours:
+        for shrinkage in part.grids.shrinkages:
             yield f"{k} neighbours, shrinkage {shrinkage:g}", partial(scores, k, shrinkage)
 
 
@@ -289,9 +311,9 @@ def als_scores(part: Part, rank: int, targets: Matrix, all_pairs: float, ridge: 
 def als_implicit(part: Part) -> Iterator[Candidate]:
     """Hu, Koren and Volinsky: 1 for what was chosen, 0 with a smaller weight for all pairs."""
     ones = np.ones(len(part.sampled.items))
-    for rank in RANKS:
-        for weight in ALL_PAIRS:
-            for ridge in CHOICE_RIDGES:
+    for rank in part.grids.ranks:
+        for weight in part.grids.all_pairs:
+            for ridge in part.grids.choice_ridges:
                 yield (f"rank {rank}, weight {weight:g}, ridge {ridge:g}",
                        partial(als_scores, part, rank, ones, weight, ridge))  # fmt: skip
 
@@ -299,14 +321,14 @@ def als_implicit(part: Part) -> Iterator[Candidate]:
 def als_explicit(part: Part) -> Iterator[Candidate]:
     """The ratings alone, less their mean."""
     centred = part.sampled.ratings - part.sampled.ratings.mean()
-    for rank in EXPLICIT_RANKS:
-        for ridge in EXPLICIT_RIDGES:
+    for rank in part.grids.explicit_ranks:
+        for ridge in part.grids.explicit_ridges:
             yield (f"rank {rank}, ridge {ridge:g}",
                    partial(als_scores, part, rank, centred, 0.0, ridge))  # fmt: skip
 
 
-FAMILIES = {"most popular": popularity, "item-kNN": item_knn, "EASE": ease,
-            "ALS implicit": als_implicit, "ALS explicit": als_explicit}  # fmt: skip
+FAMILIES = {"most popular": popularity, "EASE": ease, "ALS implicit": als_implicit,
+            "item-kNN": item_knn, "ALS explicit": als_explicit}  # fmt: skip
 
 
 def mean(found: Measured, name: str = "ndcg") -> float:
@@ -322,7 +344,7 @@ def chosen_within(name: str, inner: Part) -> str:
     return best
 
 
-def compare(outer: Part, inner: Part) -> None:
+def compare(outer: Part, inner: Part, names: list[str]) -> None:
     default = RecommendConfig().beta
     within = Default(inner)
     of_beta = {beta: mean(within.measured(beta)) for beta in BETAS}
@@ -337,18 +359,18 @@ def compare(outer: Part, inner: Part) -> None:
         "expected rating alone, beta 0": curve[0.0],
     }
     print(f"misranking on the held-out half, whatever beta: {ours.misranking():.4f}")
-    for name, family in FAMILIES.items():
-        settings = chosen_within(name, inner)
-        scores = next(make() for each, make in family(outer) if each == settings)
-        rows[f"{name} {settings}".strip()] = outer.measured(outer.best(scores))
-    print_table(rows)
     print("beta,ndcg,recall,coverage,gini")
     for each, found in curve.items():
         print(f"{each:g},{mean(found):.4f},{mean(found, 'recall'):.4f},{found['coverage']:.4f},"
               f"{found['gini']:.4f}")  # fmt: skip
+    for name in names:
+        family, settings = FAMILIES[name], chosen_within(name, inner)
+        scores = next(make() for each, make in family(outer) if each == settings)
+        rows[f"{name} {settings}".strip()] = outer.measured(outer.best(scores))
 
 
 def print_table(rows: dict[str, Measured]) -> None:
+    """Print all rows so far: the last table is whole."""
     ours = next(iter(rows.values()))
     print("| lists | NDCG@10 | recall@10 | coverage | Gini | default's NDCG@10 − this one's |")
     print("|---|---|---|---|---|---|")
@@ -368,11 +390,12 @@ def main() -> None:
     users = rows[:, 0].astype(int)
     training = is_training(users, TRAIN_SHARE, 0)
     shape = int(users.max()) + 1, int(rows[:, 1].max()) + 1
-    outer, learned = Part(rows, training, shape), rows[training]
-    inner = Part(learned, is_training(users[training], INNER_SHARE, 1), shape)
+    grids = Grids.small() if len(rows) > 500_000 else Grids()
+    outer, learned = Part(rows, training, shape, grids), rows[training]
+    inner = Part(learned, is_training(users[training], INNER_SHARE, 1), shape, grids)
     print(f"{path.name}: {len(rows):,} ratings of {shape[0]:,} users and {shape[1]:,} items, lists "
           f"of {TOP} among all items outside the training part", flush=True)  # fmt: skip
-    compare(outer, inner)
+    compare(outer, inner, sys.argv[2:] or list(FAMILIES))
 
 
 if __name__ == "__main__":

@@ -92,8 +92,8 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "als", "choice", "expected", "factor_model", "factors", "files", "gathering", "given", "offset",
-        "panel", "pool", "reference", "similar",
+        "als", "choice", "expected", "factor_model", "factors", "files", "gathering", "given",
+        "offset", "panel", "pool", "reference", "similar",
     },
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
