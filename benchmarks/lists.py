@@ -367,6 +367,7 @@ def compare(outer: Part, inner: Part, names: list[str]) -> None:
         family, settings = FAMILIES[name], chosen_within(name, inner)
         scores = next(make() for each, make in family(outer) if each == settings)
         rows[f"{name} {settings}".strip()] = outer.measured(outer.best(scores))
+        print_table(rows)
 
 
 def print_table(rows: dict[str, Measured]) -> None:
