@@ -4,7 +4,8 @@ Users with linear models on 32 factors, 17,770 items, log-normal numbers of rate
 200). The bare work is a product in single precision of a block of users' weights with all
 items' features, and the ten greatest of every row, put in order: no item is left out, nothing is
 scored exactly, no list has a name. All in one run on one thread, batch by batch in turn, in CPU
-time. The whole stage is measured by ``benchmarks/scale.py``.
+time; with a beta, the lists look at as many factors of choices as `features` learns, the bare work
+does not. The whole stage is measured by ``benchmarks/scale.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 
+from spark_rank.features.choice import RANK as CHOICES
+from spark_rank.features.choice import Choice
 from spark_rank.features.files import ItemFeatures, write_files
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS
@@ -64,6 +67,10 @@ def item_features() -> ItemFeatures:
     return ItemFeatures(
         rng.normal(0, 0.3, (ITEMS, RANK)).astype(np.float32), rng.normal(0, 0.4, ITEMS),
         np.empty((0, RANK), np.float32), pa.array([str(item) for item in range(ITEMS)]),
+        choice=Choice(
+            rng.normal(0, 0.3, (ITEMS, CHOICES)).astype(np.float32),
+            rng.normal(0, 0.3, (ITEMS + 2, CHOICES)).astype(np.float32),
+        ),
     )  # fmt: skip
 
 
@@ -125,9 +132,9 @@ def main() -> None:
         folder = Path(name)
         features = item_features()
         files = write_files(folder, features.matrix, features.offset, features.prior, ["-"])
-        for bottom in (0, 3):
-            job = RecommendJob(files, "it", TOP, bottom, SCALE, 1.0, 5.0)
-            print(f"bottom {bottom}:", end=" ")
+        for bottom, beta in ((0, 0.0), (0, 6.0), (3, 0.0), (3, 6.0)):
+            job = RecommendJob(files, "it", TOP, bottom, SCALE, 1.0, 5.0, beta)
+            print(f"bottom {bottom}, beta {beta:g}:", end=" ")
             worker(users, job)
 
 
