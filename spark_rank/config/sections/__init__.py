@@ -18,7 +18,8 @@ from spark_rank.config.sections.train import check_train
 
 __all__ = [
     "check_demo", "check_ensemble", "check_evaluate", "check_features", "check_given_split",
-    "check_input", "check_prepare", "check_rank", "check_recommend", "check_sections", "check_train",
+    "check_input", "check_prepare", "check_rank", "check_recommend", "check_sections",
+    "check_train",
 ]  # fmt: skip
 
 
