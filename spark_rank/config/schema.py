@@ -246,7 +246,7 @@ class PrepareConfig:
         "given: the parts to train on; parts that are neither here nor held out are left out",
         example="[train, validation]",
     )
-    held_out_part: PartName = setting("test", "given: the part to hold out")
+    held_out_part: PartName = setting("test", "given: the part to hold out", example="validation")
     test: Literal["chosen", "random"] = setting(
         "chosen",
         "what the held-out ratings are, a label of the metrics: of items that users chose to rate, "
@@ -826,6 +826,25 @@ class TrackingConfig:
 
 
 @dataclass(frozen=True)
+class DemoConfig:
+    """The page that learns in a browser."""
+
+    items: int = setting(
+        5000,
+        "number of items on the page, the most rated ones; a page of fewer items is smaller",
+        at_least=2,
+        at_most=100_000,
+    )
+    learner: str | None = setting(
+        None,
+        "label of the linear mprank that the page learns; null: the learner of the lists if it is "
+        "one, else the first of train.learners that is",
+        example="mprank_linear",
+    )
+    noun: str = setting("films", "what the page calls the items, a plural", example="jokes")
+
+
+@dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
@@ -866,6 +885,7 @@ class Config:
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     tracking: TrackingConfig = setting(TrackingConfig(), "MLflow")
+    demo: DemoConfig = setting(DemoConfig(), "the page of the command demo")
     spark: dict[str, str] = setting(
         {}, "Spark settings by their full names", example="{spark.driver.memory: 4g}"
     )

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from spark_rank import events
 from spark_rank.config import Config, InputConfig
 from spark_rank.config.schema import PARTS
-from spark_rank.config.sections import check_input
+from spark_rank.config.sections import check_given_split, check_input
 from spark_rank.data.damage import damaged_files_are_named
 from spark_rank.data.dictionaries import number_ids
 from spark_rank.data.formats import FORMATS
@@ -274,11 +274,16 @@ def _in_words(reasons: dict[str, int]) -> str:
     return f" ({words})" if words else ""
 
 
+def _validate(config: Config) -> None:
+    check_input(config)
+    check_given_split(config)
+
+
 STAGE = Stage(
     name="ingest",
     run=ingest,
     settings=_effective_input,
     needs=lambda config: () if config.input.path is not None else ("synthesize",),
     inputs=input_fingerprint,
-    validate=check_input,
+    validate=_validate,
 )
