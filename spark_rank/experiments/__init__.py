@@ -1,6 +1,7 @@
 """The papers' experiments and our own, by name: NumPy only, each a set of independent units."""
 
 from spark_rank.experiments import (
+    boosting,
     bounds,
     modern,
     mprank_loo,
@@ -9,10 +10,13 @@ from spark_rank.experiments import (
     mprank_table2,
     oap_collaborative,
     oap_synthetic,
+    prank_batch,
     prank_ellipses,
     prank_ratings,
     prank_synthetic,
     preference,
+    queries,
+    regret,
 )
 from spark_rank.experiments.frame import Experiment
 
@@ -22,7 +26,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         prank_synthetic.EXPERIMENT,
         prank_ratings.OVER_100,
         prank_ratings.OVER_200,
+        prank_batch.EXPERIMENT,
         prank_ellipses.EXPERIMENT,
+        regret.EXPERIMENT,
         oap_synthetic.EXPERIMENT,
         oap_collaborative.JUDGMENTS,
         oap_collaborative.RATINGS,
@@ -32,6 +38,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         mprank_loo.EXPERIMENT,
         bounds.EXPERIMENT,
         preference.EXPERIMENT,
+        boosting.EXPERIMENT,
+        queries.EXPERIMENT,
         modern.EXPERIMENT,
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ TEST_LOSS = "test rank loss"
 ONLINE_LOSS = "online rank loss"
 # the paper's names of the ensembles, and how their members are combined
 ENSEMBLES = {"OAP-BPM": "bpm", "OAP-Bagg": "bagging", "OAP-VP": "voted"}
+Update = Literal["romma", "aggressive-romma", "pa"]
+# names of the updates by margins
+NAMES = {"romma": "ROMMA", "aggressive-romma": "aggressive ROMMA", "pa": "PA"}
 READOUTS = {"PRank": "last", "PRank voted": "voted", "PRank averaged": "averaged"}
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +35,8 @@ class PerceptronSettings:
     members: int = setting(100, "members N of an ensemble", at_least=1, at_most=100_000)
     taus: list[float] = setting([0.3, 0.6, 0.9], "probabilities that a member sees an example")
     etas: list[float] = setting([0.2, 0.1, 0.05, 0.01], "step sizes of Widrow-Hoff")
+    updates: list[Update] = setting([*NAMES], "updates by margins beside the perceptron's")
+    steps: list[float] = setting([1.0, 0.01], "greatest steps of pa")
 
 
 class Problem(NamedTuple):
@@ -77,7 +82,38 @@ def run_perceptrons(
     for tau in settings.taus:
         for name, ensemble in _ensembles(problem, settings, tau, place).items():
             results += _measured(f"{name} {tau:g}", ensemble, problem.X_test, problem, place)
+    return results + _by_margins(problem, settings, place)
+
+
+def _by_margins(problem: Problem, settings: PerceptronSettings, place: Place) -> list[Result]:
+    """Return what the updates by margins do, alone and as those of members (OAP-BPM)."""
+    results = []
+    for name, moves in margin_updates(settings).items():
+        for readout, words in (("last", ""), ("averaged", " averaged")):
+            alone = PRank(problem.n_ranks, readout=readout, **moves)
+            alone.fit(problem.X, problem.ranks)
+            full = f"PRank{words}, {name}"
+            results += _measured(
+                full, alone, problem.X_test, problem, place, curve=readout == "last"
+            )
+        for tau in settings.taus:
+            ensemble = OAP(
+                problem.n_ranks, n_members=settings.members, tau=tau, seed=place.seed,
+                problem=place.problem, **moves,
+            ).fit(problem.X, problem.ranks)  # fmt: skip
+            full = f"OAP-BPM {tau:g}, {name}"
+            results += _measured(full, ensemble, problem.X_test, problem, place)
     return results
+
+
+def margin_updates(settings: PerceptronSettings) -> dict[str, dict[str, Any]]:
+    """Return the parameters of every update by margins, by its name."""
+    found: dict[str, dict[str, Any]] = {}
+    for update in settings.updates:
+        for step in settings.steps if update == "pa" else [1.0]:
+            name = f"{NAMES[update]} {step:g}" if update == "pa" else NAMES[update]
+            found[name] = {"update": update, "C": step}
+    return found
 
 
 def best_is_bpm(

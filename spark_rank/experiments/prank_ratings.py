@@ -44,7 +44,9 @@ class PRankRatings200(PRankRatings100):
 
 def units(study: Study) -> Sequence[Unit]:
     """Return a unit per repeat, with its target viewer."""
-    viewers = _viewers(study)
+    viewers = viewers_over(study, study.settings.over)
+    if len(viewers) < 2:  # a viewer without others has no features
+        return []
     targets = study.generator("targets").choice(viewers, study.settings.repeats)
     return [(repeat, int(target)) for repeat, target in enumerate(targets)]
 
@@ -52,18 +54,19 @@ def units(study: Study) -> Sequence[Unit]:
 def run_unit(study: Study, unit: Unit) -> list[Result]:
     """Predict the target's ratings online with every learner, and by the mean rating so far."""
     data, (repeat, target) = study.data[_RATINGS], unit
-    shifted, ranks = _sequence(study, repeat, target)
+    shifted, ranks = sequence_of(study, repeat, target, study.settings.over)
+    shifted, ranks = shifted[: study.settings.rounds], ranks[: study.settings.rounds]
     n_ranks, name = len(data.levels), str(data.user_ids[target])
     learned = [
         result
-        for method, (learner, X) in _learners(shifted, n_ranks, study.settings.eta).items()
+        for method, (learner, X) in rival_learners(shifted, n_ranks, study.settings.eta).items()
         for result in learned_curve(learner, X, ranks, method, _LOSS, repeat=repeat, target=name)
     ]
     mean = mean_so_far_loss(ranks, n_ranks)
     return learned + online_curve(mean, "mean so far", _LOSS, repeat=repeat, target=name)
 
 
-def _learners(
+def rival_learners(
     shifted: FloatArray, n_ranks: int, eta: float
 ) -> dict[str, tuple[OnlineLearner, FloatArray]]:
     """Return every method's learner and its features."""
@@ -92,16 +95,20 @@ def mean_so_far_loss(ranks: IntArray, n_ranks: int) -> FloatArray:
     return np.cumsum(np.abs(means - ranks)) / np.arange(1, len(ranks) + 1)
 
 
-def _viewers(study: Study) -> IntArray:
-    return np.flatnonzero(study.data[_RATINGS].n_ratings > study.settings.over)
+def viewers_over(study: Study, over: int) -> IntArray:
+    """Return the viewers with more than `over` ratings."""
+    return np.flatnonzero(study.data[_RATINGS].n_ratings > over)
 
 
-def _sequence(study: Study, repeat: int, target: int) -> tuple[FloatArray, IntArray]:
-    """Return the other viewers' shifted ratings of the target's items, and the target's ranks."""
+def sequence_of(study: Study, repeat: int, target: int, over: int) -> tuple[FloatArray, IntArray]:
+    """Return the other viewers' shifted ratings of the target's items, and the target's ranks.
+
+    The target's items are in random order; the viewers are those with more than `over` ratings.
+    """
     data = study.data[_RATINGS]
     items, ratings = data.of_user(target)
-    order = study.generator("order", repeat).permutation(len(items))[: study.settings.rounds]
-    viewers = _viewers(study)
+    order = study.generator("order", repeat).permutation(len(items))
+    viewers = viewers_over(study, over)
     others = viewers[viewers != target]
     unrated = np.full(len(others), data.middle)
     return data.columns_of(others, items[order], unrated) - data.middle, data.ranks(ratings[order])

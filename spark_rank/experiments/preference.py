@@ -67,6 +67,7 @@ EXPERIMENT = Experiment(
         {
             "quicksort bipartite = 1",
             "quicksort on the 3-cycle = 1",
+            "quicksort decomposition = 1",
             "calls = 2(n+1)H_n - 4n",
             "calls for the first k",
         }

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.blas import ddot
 
-from spark_rank.learners.errors import InvalidDataError, InvalidParameterError, NotFittedError
+from spark_rank.learners.errors import (
+    InvalidDataError,
+    InvalidParameterError,
+    NoNumbersError,
+    not_fitted,
+)
+from spark_rank.learners.goodness import ordered_share, r_squared
 from spark_rank.learners.parameters import Parameter, plain
 from spark_rank.learners.rows import ManyFitted, ManyUsers, Row
 
@@ -39,6 +44,10 @@ class Learner:
     has_stability_bound: ClassVar[bool] = False
     # whether `fit` takes `sample_weight`
     takes_weights: ClassVar[bool] = False
+    # whether NaN in X is a missing value
+    takes_missing: ClassVar[bool] = False
+    # whether of the features only their number of rows counts
+    ignores_features: ClassVar[bool] = False
     # hyper-parameters that cannot change between two calls of `partial_fit`
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -57,21 +66,48 @@ class Learner:
             setattr(self, name, value)
         return self
 
-    def __sklearn_tags__(self) -> SimpleNamespace:
-        """Return the tags that scikit-learn's tools need; this package does not use them."""
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags that scikit-learn's tools ask for; nothing else does."""
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        predicts = hasattr(self, "predict")
         pairwise = getattr(self, "kernel", None) == "precomputed"
-        return SimpleNamespace(
-            estimator_type="regressor" if hasattr(self, "predict") else None,
-            target_tags=SimpleNamespace(required=True, single_output=True, multi_output=False),
-            input_tags=SimpleNamespace(pairwise=pairwise, sparse=False, allow_nan=False),
-            classifier_tags=None,
-            regressor_tags=None,
-            transformer_tags=None,
-            array_api_support=False,
-            no_validation=False,
-            non_deterministic=False,
-            requires_fit=True,
+        return Tags(
+            estimator_type="regressor" if predicts else None,
+            target_tags=TargetTags(required=True),
+            # the score of learners of ranks is no R²
+            regressor_tags=RegressorTags(poor_score=self.of_ranks or self.ignores_features)
+            if predicts
+            else None,
+            input_tags=InputTags(
+                sparse=self._takes_sparse(), pairwise=pairwise, allow_nan=self.takes_missing
+            ),
+            no_validation=self.ignores_features,
         )
+
+    def _takes_sparse(self) -> bool:
+        """Tell whether `fit` takes a sparse X, with the parameters as they are."""
+        return False
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """Return how well the learner does on these examples; more is better, 1 is perfect.
+
+        This is R² of the predictions, or, for a learner that only orders items, the share of the
+        pairs with different `y` that its scores order correctly.
+        """
+        given = {} if offset is None else {"offset": offset}
+        learner: Any = self
+        predicts = hasattr(self, "predict")
+        found = (learner.predict if predicts else learner.decision_function)(X, **given)
+        targets = check_targets(y, len(found))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(found))
+        return (r_squared if predicts else ordered_share)(found, targets, weights)
 
     def check_parameters(self) -> None:
         """Raise `InvalidParameterError` unless every hyper-parameter is in its range.
@@ -131,6 +167,8 @@ class Learner:
         return None
 
     _begun_with: dict[str, Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
@@ -146,7 +184,43 @@ class Learner:
             if name + "shape" in params:
                 value = np.asarray(value).reshape(tuple(params[name + "shape"]))
             setattr(learner, name, value)
+        width = learner._width_in()
+        if width is not None:
+            learner.n_features_in_ = width
         return learner
+
+    def _width_in(self) -> int | None:
+        """Return the number of features that a learner from `from_params` learned from."""
+        coef = getattr(self, "coef_", None)
+        return None if coef is None else int(coef.shape[-1])
+
+    def _note_columns(self, X: Any, n_features: int) -> None:
+        """Store how many columns `fit` got, and their names if it got a DataFrame."""
+        self.n_features_in_ = n_features
+        names = column_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, X: Any) -> None:
+        """Raise `InvalidDataError` if the columns of a DataFrame are not those of `fit`."""
+        known = getattr(self, "feature_names_in_", None)
+        names = None if known is None else column_names(X)
+        if names is None or known is None or np.array_equal(names, known):
+            return
+        if sorted(names) == sorted(known):
+            raise InvalidDataError(
+                "the columns of X are in another order than in fit: give X[feature_names_in_]"
+            )
+        missing, unknown = (
+            ", ".join(sorted(set(left) - set(right))) or "none"
+            for left, right in ((known, names), (names, known))
+        )
+        raise InvalidDataError(
+            f"the columns of X are not those of fit (missing: {missing}; unknown: {unknown}): give "
+            "the columns of feature_names_in_"
+        )
 
     def _fixed_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.fixed}
@@ -165,7 +239,7 @@ class Learner:
 
     def _learned(self, name: str) -> Any:
         if not hasattr(self, name):
-            raise NotFittedError(f"{type(self).__name__} has not learned yet: call fit first")
+            raise not_fitted(f"{type(self).__name__} has not learned yet: call fit first")
         return getattr(self, name)
 
     def __repr__(self) -> str:
@@ -218,17 +292,32 @@ def _check_parameters(learner: Any, *values: Any) -> _Plain:
         return _valid_values.__wrapped__(learner, *values)
 
 
+def column_names(X: Any) -> NDArray[np.object_] | None:
+    """Return the names of a DataFrame's columns; None without names, or if some are no text."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return np.array(names, dtype=object) if all(isinstance(n, str) for n in names) else None
+
+
 def _real_numbers(values: ArrayLike, name: str) -> FloatArray:
     """Return `values` as a float64 array or raise `InvalidDataError`."""
     if hasattr(values, "toarray"):
         raise InvalidDataError(f"{name} is sparse: give {name}.toarray()")
+    problem: Exception | str = ""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
             return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):  # rows of different lengths, or objects that are not numbers
-        pass
-    raise InvalidDataError(f"{name} must be an array of real numbers, with rows of one length")
+        if array.dtype.kind == "c":
+            problem = ". Complex data not supported"
+    except (TypeError, ValueError) as error:  # rows of different lengths, or no numbers
+        problem = error
+    message = f"{name} must be an array of real numbers, with rows of one length"
+    if isinstance(problem, TypeError):
+        raise NoNumbersError(f"{message}: {problem}")
+    raise InvalidDataError(f"{message}{problem}" if isinstance(problem, str) else message)
 
 
 def _all_finite(values: FloatArray) -> bool:
@@ -251,19 +340,28 @@ def check_features(
     features = _real_numbers(X, "X")
     if features.ndim != 2:
         raise InvalidDataError(
-            f"X must have two dimensions (examples × features), not {features.ndim}"
+            f"X must have two dimensions (examples × features), not {features.ndim}. Reshape your "
+            "data: X.reshape(1, -1) is one example, X.reshape(-1, 1) one feature"
         )
-    if n_features is not None and features.shape[1] != n_features:
-        raise InvalidDataError(
-            f"X has {features.shape[1]} features, the learner was fitted on {n_features}"
-        )
+    check_width(features.shape[1], n_features)
     if finite and not _all_finite(features):
         raise InvalidDataError("X holds NaN or infinity: fill or drop those entries first")
     return features
 
 
+def check_width(width: int, n_features: int | None) -> None:
+    """Raise `InvalidDataError` unless X has as many columns as in `fit`; None: any number."""
+    if n_features is not None and width != n_features:
+        raise InvalidDataError(
+            f"X has {width} features, but it is expecting {n_features} features as input: the "
+            f"learner was fitted on {n_features}"
+        )
+
+
 def check_targets(y: ArrayLike, n_examples: int, name: str = "y") -> FloatArray:
     """Return `y` as a finite vector of length `n_examples` or raise `InvalidDataError`."""
+    if y is None:
+        raise InvalidDataError(f"{name} should be a 1d array, one number per row of X, not None")
     targets = _real_numbers(y, name)
     if targets.shape != (n_examples,):
         raise InvalidDataError(
@@ -283,7 +381,7 @@ def check_weights(sample_weight: ArrayLike, n_examples: int) -> FloatArray:
     if weights.min() < 0.0:
         raise InvalidDataError("sample_weight must not be negative: 0 leaves an example out")
     if not weights.any():
-        raise InvalidDataError("sample_weight is 0 everywhere: at least one example must count")
+        raise InvalidDataError("sample_weight is 0 everywhere, all zero: let one example count")
     return weights
 
 

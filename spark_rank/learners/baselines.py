@@ -2,24 +2,64 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners.base import FloatArray, Learner, check_targets, check_weights
+from spark_rank.learners.base import (
+    FloatArray,
+    Learner,
+    check_features,
+    check_targets,
+    check_weights,
+)
 from spark_rank.learners.errors import InvalidDataError
 from spark_rank.learners.parameters import Parameter
 from spark_rank.learners.ridge.many_users import shift_users
 from spark_rank.learners.rows import ManyFitted, ManyUsers
+from spark_rank.learners.sparse import is_sparse
 
 
-class ConstantScorer(Learner):
-    """Scores every item with the user's mean training rating; features and offset are ignored."""
+class Baseline(Learner):
+    """Base of the baselines: of the features only the shape counts."""
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     state: ClassVar[tuple[str, ...]] = ("intercept_",)
     takes_weights = True
+    ignores_features = True
+
+    intercept_: float
+
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the scores, which are on the rating scale."""
+        return self.decision_function(X, offset)
+
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
+        """Return the scores."""
+        raise NotImplementedError
+
+    def _takes_sparse(self) -> bool:
+        return True
+
+    def _learn(
+        self,
+        X: ArrayLike,
+        shape: tuple[int, int],
+        targets: FloatArray,
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        if sample_weight is None:
+            mean = float(targets.mean())
+        else:
+            weights = check_weights(sample_weight, len(targets))
+            mean = float(np.average(targets, weights=weights))
+        self.intercept_ = mean
+        self._note_columns(X, shape[1])
+
+
+class ConstantScorer(Baseline):
+    """Scores every item with the user's mean training rating; features and offset are ignored."""
 
     def fit(
         self,
@@ -29,7 +69,8 @@ class ConstantScorer(Learner):
         sample_weight: ArrayLike | None = None,
     ) -> ConstantScorer:
         """Remember the mean of `y`."""
-        self.intercept_ = _mean(check_targets(y, len(np.asarray(X))), sample_weight)
+        shape = _shape(X)
+        self._learn(X, shape, check_targets(y, shape[0]), sample_weight)
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
@@ -38,15 +79,11 @@ class ConstantScorer(Learner):
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the constant, once per row of `X`."""
-        return np.full(len(np.asarray(X)), self._learned("intercept_"))
+        return np.full(_shape(X)[0], self._learned("intercept_"))
 
 
-class ItemOffsetScorer(Learner):
+class ItemOffsetScorer(Baseline):
     """Scores an item with its offset, shifted to the user's mean training rating."""
-
-    parameters: ClassVar[dict[str, Parameter]] = {}
-    state: ClassVar[tuple[str, ...]] = ("intercept_",)
-    takes_weights = True
 
     def fit(
         self,
@@ -56,8 +93,9 @@ class ItemOffsetScorer(Learner):
         sample_weight: ArrayLike | None = None,
     ) -> ItemOffsetScorer:
         """Remember the mean of ``y − offset``."""
-        size = len(np.asarray(X))
-        self.intercept_ = _mean(check_targets(y, size) - _required(offset, size), sample_weight)
+        shape = _shape(X)
+        targets = check_targets(y, shape[0]) - _required(offset, shape[0])
+        self._learn(X, shape, targets, sample_weight)
         return self
 
     def fit_many(self, users: ManyUsers) -> ManyFitted:
@@ -66,7 +104,7 @@ class ItemOffsetScorer(Learner):
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the shifted offsets."""
-        return _required(offset, len(np.asarray(X))) + self._learned("intercept_")
+        return _required(offset, _shape(X)[0]) + self._learned("intercept_")
 
 
 def _shifted(users: ManyUsers) -> ManyFitted:
@@ -79,10 +117,10 @@ def _shifted(users: ManyUsers) -> ManyFitted:
     return fitted
 
 
-def _mean(targets: FloatArray, sample_weight: ArrayLike | None) -> float:
-    if sample_weight is None:
-        return float(targets.mean())
-    return float(np.average(targets, weights=check_weights(sample_weight, len(targets))))
+def _shape(X: Any) -> tuple[int, int]:
+    """Return the shape of X; its values do not count, so they are not looked at."""
+    rows, columns = X.shape if is_sparse(X) else check_features(X, finite=False).shape
+    return int(rows), int(columns)
 
 
 def _required(offset: ArrayLike | None, size: int) -> FloatArray:

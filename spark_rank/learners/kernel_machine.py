@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from spark_rank.learners.errors import InvalidDataError, NumericFailureError
 from spark_rank.learners.kernels import KERNELS, Kernel, scale_gamma
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.rows import Row
+from spark_rank.learners.sparse import check_sparse, is_sparse
 
 # of a kernel matrix, as shares of its greatest entry
 _ASYMMETRY = 1e-8
@@ -62,6 +63,16 @@ class KernelMachine(Learner):
     gamma_: float | None
     objective_: float
 
+    def _takes_sparse(self) -> bool:
+        return self.kernel == "linear"
+
+    def _width_in(self) -> int | None:
+        if self.coef_ is not None:
+            return len(self.coef_)
+        if self.support_ is not None:
+            return int(self.support_.shape[1])
+        return None if self.dual_coef_ is None else len(self.dual_coef_)
+
     @np.errstate(over="ignore", invalid="ignore")  # what overflows is an error below
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores of the rows of `X`, plus their `offset`.
@@ -70,8 +81,10 @@ class KernelMachine(Learner):
         items. O(d) an item for the linear kernel, O(m d) for others.
         """
         coef = self._learned("coef_")
+        self._check_columns(X)
         if coef is not None:
-            scores = check_items(X, len(coef)) @ coef
+            check = check_sparse if is_sparse(X) else check_items
+            scores = check(X, len(coef)) @ coef
         else:
             scores = self._kernel_sums(X, self._learned("dual_coef_"))
         scores += self.intercept_
@@ -105,15 +118,24 @@ class KernelMachine(Learner):
         origin = self._kernel().origin(X) if self.kernel != "precomputed" else None
         return (X, None) if origin is None else (X - origin, origin)
 
-    def _width(self, X: FloatArray) -> float | None:
+    def _width(self, X: FloatArray, weights: FloatArray | None = None) -> float | None:
         """Return γ, by default from these examples; None for kernels without γ."""
         if self.kernel in ("linear", "precomputed"):
             return None
-        return self.gamma if self.gamma is not None else scale_gamma(X)
+        return self.gamma if self.gamma is not None else scale_gamma(X, weights)
 
     def _kernel(self) -> Kernel:
         gamma = 1.0 if self.gamma_ is None else self.gamma_
         return Kernel(self.kernel, gamma, self.degree, self.coef0, self.rbf_weight)
+
+
+def check_training(X: Any, kernel: str) -> Any:
+    """Return checked training features; sparse ones stay sparse, for the linear kernel."""
+    if not is_sparse(X):
+        return check_items(X)
+    if kernel != "linear":
+        raise InvalidDataError(f"X is sparse, which kernel={kernel!r} cannot use: give X.toarray()")
+    return check_sparse(X)
 
 
 def check_items(X: ArrayLike, n_features: int | None = None) -> FloatArray:

@@ -13,8 +13,8 @@ from spark_rank.learners.base import FloatArray, check_targets, check_weights
 from spark_rank.learners.errors import (
     InvalidDataError,
     InvalidParameterError,
-    NotFittedError,
     NumericFailureError,
+    not_fitted,
 )
 from spark_rank.learners.kernel_machine import (
     KERNEL_PARAMETERS,
@@ -22,15 +22,18 @@ from spark_rank.learners.kernel_machine import (
     check_digits,
     check_gram,
     check_items,
+    check_training,
 )
 from spark_rank.learners.kernels import scale_gamma
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
 from spark_rank.learners.ridge import online
+from spark_rank.learners.ridge.grouped import Centring, check_groups
 from spark_rank.learners.ridge.many_users import can_learn, fit_users
 from spark_rank.learners.ridge.pairs import PairRidge
 from spark_rank.learners.ridge.path import MPRankPath, trace_path
 from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.learners.rows import ManyFitted, ManyUsers, Row
+from spark_rank.learners.sparse import is_sparse
 
 _NO_COSTS: FloatArray = np.empty(0)
 _BEGUN = (
@@ -39,9 +42,9 @@ _BEGUN = (
     "cost_path_",
     "y_min_",
     "y_max_",
-    "_training",
+    "n_features_in_",
     "_stream",
-    "_weights",
+    "_weighted",
 )
 
 
@@ -77,6 +80,8 @@ class MPRank(PairRidge):
     support_ : the training rows that kernels other than the linear one need, else None.
     intercept_, gamma_, objective_ : the constant, the width used, the value of the minimum.
     n_rounds_, cost_path_ : rounds of the on-line solver and the cost after each; else 0, empty.
+    converged_ : False if the on-line solver ended by `max_rounds`, or after `partial_fit`, which
+        goes through the examples once.
 
     A user whose ratings are all equal, or with one rating, gets the constant model ``w = 0``.
     """
@@ -105,7 +110,8 @@ class MPRank(PairRidge):
     _stream: online.Stream | None
     _fitted_params: dict[str, Any]
     _fitted_ridge: float
-    _weights: FloatArray | None
+    _fitted_size: int
+    _weighted: bool
 
     def __init__(
         self,
@@ -155,15 +161,21 @@ class MPRank(PairRidge):
         y: ArrayLike,
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
     ) -> MPRank:
         """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``.
 
         An example with weight 2 counts as two examples, one with weight 0 as none: a pair has the
-        product of its weights, and m is the sum of all weights. The on-line solver takes no
-        weights.
+        product of its weights, and m is the sum of all weights. With `qid`, an id of a query per
+        example, only pairs of one query count: all queries share one w, and the sum over the pairs
+        of a query with m_q examples has the factor C/(m m_q). The on-line solver takes neither.
+
+        A sparse `X` is for the linear kernel; its zeros cost nothing, and it is not centred.
         """
         with self._unchanged_by_failure(), np.errstate(over="ignore", invalid="ignore"):
-            if sample_weight is None:
+            if qid is not None or is_sparse(X):
+                self._fit_groups(X, y, offset, sample_weight, qid)
+            elif sample_weight is None:
                 self._fit(*self._begin(X, y, offset))
             else:
                 features, targets, weights = self._begin_weighted(X, y, offset, sample_weight)
@@ -171,9 +183,29 @@ class MPRank(PairRidge):
             self._check_solution()
         return self
 
+    def _fit_groups(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        qid: ArrayLike | None,
+    ) -> None:
+        if self.solver == "online":
+            raise InvalidParameterError("solver='online' takes no qid and no sparse X: use 'auto'")
+        weights: FloatArray | None = None
+        if sample_weight is None:
+            features, targets = self._begin(X, y, offset)
+        else:
+            features, targets, weights = self._begin_weighted(X, y, offset, sample_weight)
+        ones = np.ones(len(targets)) if weights is None else weights
+        centring = Centring(ones, check_groups(qid, len(targets)))
+        self._weighted = self._weighted or qid is not None
+        self._fit_centred(features, targets, centring)
+
     def _begin_weighted(
         self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None, sample_weight: ArrayLike
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[Any, FloatArray, FloatArray]:
         """Check all input; examples of weight 0 have no effect, not even on widths and ranges."""
         if self.solver == "online":
             raise InvalidParameterError("solver='online' takes no sample_weight: use 'auto'")
@@ -187,7 +219,7 @@ class MPRank(PairRidge):
         used = targets[counted]
         self._fitted_constant = bool((used == used[0]).all())
         self._note_fit(float(weights.sum()))
-        self._weights = weights
+        self._weighted = True
         return features, targets, weights
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> MPRank:
@@ -207,7 +239,7 @@ class MPRank(PairRidge):
 
     def _learn_stream(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
         if hasattr(self, "intercept_") and not hasattr(self, "_stream"):
-            raise NotFittedError("a model from from_params cannot learn further: call fit")
+            raise not_fitted("a model from from_params cannot learn further: call fit")
         previous: online.Stream | None = getattr(self, "_stream", None)
         features, targets = self._begin(X, y, offset, stream=previous)
         d = features.shape[1]
@@ -221,12 +253,12 @@ class MPRank(PairRidge):
                 stream.learn(row, target, self._ridge(len(stream) + 1))
             points = stream.points()
             self._stream, self._residuals = stream, None
-            self._training = (points, stream.targets())
             self._note_fit(len(stream))
             alpha = stream.dual()
             check_digits(alpha, stream.greatest, stream.targets() - stream.targets().mean())
             self._accept_dual(points, alpha, stream.intercept(), stream.origin)
             self.objective_ = stream.objective(self._fitted_ridge)
+            self.converged_ = False
 
     def _check_solution(self) -> None:
         if not math.isfinite(self.objective_):
@@ -237,9 +269,14 @@ class MPRank(PairRidge):
     def training_residuals(self) -> FloatArray | None:
         """Return ``h(x) − y`` of the training examples, which `fit` has computed.
 
-        None with ``solver="online"``, which does not solve the problem exactly.
+        None with ``solver="online"``, which does not solve the problem exactly, and in a copy by
+        pickle, which has no training examples.
         """
         return getattr(self, "_residuals", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: without the residuals, as many as training examples."""
+        return {name: value for name, value in vars(self).items() if name != "_residuals"}
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, clipped to the range of the training ratings."""
@@ -263,21 +300,32 @@ class MPRank(PairRidge):
         fitted.scores[:] += users.offset
         return fitted
 
-    def leave_pair_out(self) -> float:
+    def leave_pair_out(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> float:
         """Return the exact leave-pair-out error (eq. 17) of the fitted problem, ridge held fixed.
 
         This is the mean over pairs of the squared cost when both examples are left out of training:
-        O(m²) after the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. Needs three
-        examples. Uses the hyper-parameters of `fit`, even if they were changed since.
+        O(m²) after the hat matrix, O(m² min(m, d)), instead of m(m − 1)/2 refits. `X`, `y` and
+        `offset` are those of `fit`, which does not keep them; at least three examples. Uses the
+        hyper-parameters of `fit`, even if they were changed since.
         """
-        X, y = self._learned("_training")
-        if len(y) < 3:
+        fitted = type(self)(**self._learned("_fitted_params"))
+        if self._weighted:
+            raise InvalidDataError(
+                "leave-pair-out takes no weights and no queries: fit without sample_weight and qid"
+            )
+        features = check_items(X, self.n_features_in_)
+        targets = check_targets(y, len(features))
+        if offset is not None:
+            targets = targets - check_targets(offset, len(features), "offset")
+        if len(targets) < 3:
             raise InvalidDataError("leave-pair-out needs at least three examples")
-        if self._weights is not None:
-            raise InvalidDataError("leave-pair-out takes no weights: fit without sample_weight")
-        fitted = type(self)(**self._fitted_params)
+        if len(targets) != self._fitted_size:
+            raise InvalidDataError(
+                f"leave-pair-out is of the {self._fitted_size} examples of fit: give these, not "
+                f"{len(targets)}"
+            )
         fitted.gamma_ = self.gamma_
-        return fitted._leave_pair_out(X, y, self._fitted_ridge)
+        return fitted._leave_pair_out(features, targets, self._fitted_ridge)
 
     @classmethod
     def path(
@@ -310,6 +358,7 @@ class MPRank(PairRidge):
         for position, model in enumerate(models):
             for name in _BEGUN:
                 setattr(model, name, getattr(first, name))
+            model._note_columns(X, features.shape[1])
             model._note_fit(len(targets))
             model._accept_dual(
                 features, solutions.dual[position], solutions.intercepts[position], origin
@@ -331,15 +380,21 @@ class MPRank(PairRidge):
         offset: ArrayLike | None,
         *,
         stream: online.Stream | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Any, FloatArray]:
         """Check all input, store the range of the ratings, and return features and targets.
 
-        These are copies that belong to the model.
+        The features are a copy if the model keeps them.
         """
         self.check_parameters()
-        features = check_items(X, None if stream is None else stream.width).copy()
-        ratings = check_targets(y, len(features))
-        base = 0.0 if offset is None else check_targets(offset, len(features), "offset")
+        if stream is None:
+            features = check_training(X, self.kernel)
+        else:
+            self._check_columns(X)
+            features = check_items(X, stream.width)
+        if self.kernel not in ("linear", "precomputed"):
+            features = features.copy()
+        ratings = check_targets(y, features.shape[0])
+        base = 0.0 if offset is None else check_targets(offset, len(ratings), "offset")
         lowest, highest = float(ratings.min()), float(ratings.max())
         if stream is None:
             if self.kernel == "precomputed":
@@ -354,10 +409,12 @@ class MPRank(PairRidge):
         self._fitted_constant = (
             lowest == highest if offset is None else bool((targets == targets[0]).all())
         )
-        self._training, self._weights = (features, targets), None
+        self._weighted, self.converged_ = False, True
+        self._note_columns(X, features.shape[1])
         self._note_fit(len(ratings))
-        return self._training
+        return features, targets
 
     def _note_fit(self, m: float) -> None:
         """Store the hyper-parameters and the ridge of this fit, in case they are changed later."""
         self._fitted_params, self._fitted_ridge = self.get_params(), self._ridge(m)
+        self._fitted_size = int(m)

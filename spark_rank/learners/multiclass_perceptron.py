@@ -29,7 +29,7 @@ class MulticlassPerceptron(OnlineLearner):
 
     Parameters
     ----------
-    n_ranks : number of ranks k.
+    n_ranks : number of ranks k; None: the ranks are those of the levels of y.
     epochs : how many times `fit` goes through the sequence.
 
     Attributes
@@ -40,12 +40,12 @@ class MulticlassPerceptron(OnlineLearner):
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
-        "n_ranks": Integer("number of ranks k", at_least=2),
+        "n_ranks": Integer("number of ranks k; null: as many as levels", at_least=2, optional=True),
         "epochs": Integer("passes over the sequence", at_least=1),
     }
     state: ClassVar[tuple[str, ...]] = ("coef_", "n_rounds_", "total_loss_")
 
-    def __init__(self, n_ranks: int, *, epochs: int = 1) -> None:
+    def __init__(self, n_ranks: int | None = None, *, epochs: int = 1) -> None:
         self.n_ranks = n_ranks
         self.epochs = epochs
 
@@ -58,23 +58,23 @@ class MulticlassPerceptron(OnlineLearner):
         """Return the prototypes: a row of weights for every rank."""
         return {"kernel": "linear", "prototypes": self._learned("coef_")}
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> FloatArray:
         """Return the predicted rank as a real number.
 
         Prototypes give no finer order of the items than their ranks.
         """
-        return self.predict(X).astype(np.float64)
+        return self._ranks(X).astype(np.float64)
 
-    def predict(self, X: ArrayLike) -> IntArray:
+    def _ranks(self, X: ArrayLike) -> IntArray:
         """Return the rank of the best prototype for every row."""
         return self.prototype_scores(X).argmax(axis=1).astype(np.int64) + 1
 
     def _start(self, n_features: int) -> None:
-        self.coef_ = np.zeros((self.n_ranks, n_features))
+        self.coef_ = np.zeros((self._rank_count(), n_features))
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         prototypes, losses = self.coef_.copy(), np.empty(len(X), dtype=np.int64)
-        check_round(perceptron_pass(X, ranks, prototypes, np.empty(self.n_ranks), losses), X)
+        check_round(perceptron_pass(X, ranks, prototypes, np.empty(self._rank_count()), losses), X)
         check_rule(prototypes)
         self.coef_ = prototypes
         return losses

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spark_rank.learners.base import FloatArray, check_ranks
-from spark_rank.learners.errors import InvalidDataError, NotFittedError
+from spark_rank.learners.errors import InvalidDataError, not_fitted
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.perceptrons.margin_members import MarginGroup, MarginSums
+from spark_rank.learners.perceptrons.margins import PERCEPTRON, UPDATES
 from spark_rank.learners.perceptrons.members import Design, MemberGroup, PartialSums, digest
 from spark_rank.learners.perceptrons.online import (
     OnlineLearner,
@@ -27,6 +29,9 @@ from spark_rank.learners.rows import Row
 from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _MEMBERS = ("member_coef_", "member_thresholds_", "member_correct_")
+
+Group = MemberGroup | MarginGroup
+Sums = PartialSums | MarginSums
 
 
 class OAP(OnlineLearner):
@@ -47,7 +52,8 @@ class OAP(OnlineLearner):
 
     Parameters
     ----------
-    n_ranks : number of ranks k.
+    n_ranks : number of ranks k; None: the ranks are those of the levels of y, for `fit` and
+        `partial_fit`.
     n_members : number of members N.
     tau : probability τ with which a member sees an example.
     combine : ``bpm``, the mean rule ``w̃ = Σ w_j / N``, ``c̃ = Σ c_j / N``; ``bagging``, the
@@ -57,6 +63,9 @@ class OAP(OnlineLearner):
     sampling : ``bernoulli``, or ``poisson`` for Oza's online bagging, where an example is
         presented a Poisson(1) number of times in a row and τ is not used.
     seed, problem : the first two arguments of B; `problem` identifies the sequence (a user's id).
+    update, C : how members move, as in `PRank`. Members that move by margins count in w̃ and c̃ with
+        ‖(w_j, c_j)‖ = 1, since the length of ROMMA's rule says nothing on noise; `member_coef_` and
+        `member_thresholds_` have this length too. Their sums of scores are within N 2^-60 ‖x‖.
 
     Attributes
     ----------
@@ -73,22 +82,24 @@ class OAP(OnlineLearner):
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
-        "n_ranks": Integer("number of ranks k", at_least=2),
+        "n_ranks": Integer("number of ranks k; null: as many as levels", at_least=2, optional=True),
         "n_members": Integer("number of members N", at_least=1),
         "tau": Real("probability that a member sees an example", above=0.0, at_most=1.0),
         "combine": Choice("how members decide", options=("bpm", "bagging", "voted")),
         "sampling": Choice("how examples are drawn", options=("bernoulli", "poisson")),
         "seed": Integer("seed of all draws"),
         "problem": Integer("number of the sequence, such as a user's id"),
+        "update": Choice("how members move", options=UPDATES),
+        "C": Real("pa: greatest step", above=0.0),
     }
     state = ("n_rounds_", "total_loss_")
-    fixed = ("n_ranks", "n_members", "tau", "combine", "sampling", "seed", "problem")
+    fixed = ("n_ranks", "n_members", "tau", "combine", "sampling", "seed", "problem", "update", "C")
     learned_privately = ("_group", "_replayed")
     epochs = 1
 
     def __init__(
         self,
-        n_ranks: int,
+        n_ranks: int | None = None,
         *,
         n_members: int = 100,
         tau: float = 0.3,
@@ -96,6 +107,8 @@ class OAP(OnlineLearner):
         sampling: str = "bernoulli",
         seed: int = 0,
         problem: int = 0,
+        update: str = PERCEPTRON,
+        C: float = 1.0,
     ) -> None:
         self.n_ranks = n_ranks
         self.n_members = n_members
@@ -104,10 +117,13 @@ class OAP(OnlineLearner):
         self.sampling = sampling
         self.seed = seed
         self.problem = problem
+        self.update = update
+        self.C = C
 
     def exported_state(self) -> tuple[str, ...]:
         """Return the attributes that scoring needs: the mean rule, or all members."""
-        return (("coef_", "thresholds_") if self.combine == "bpm" else _MEMBERS) + self.state
+        rules = ("coef_", "thresholds_") if self.combine == "bpm" else _MEMBERS
+        return rules + super().exported_state()
 
     def train_members(
         self,
@@ -116,8 +132,8 @@ class OAP(OnlineLearner):
         *,
         first: int = 0,
         last: int | None = None,
-        resume: MemberGroup | None = None,
-    ) -> MemberGroup:
+        resume: Any = None,
+    ) -> Any:
         """Return members first..last−1 (all by default) trained on a sequence; `self` is unchanged.
 
         `resume` is the same group after the preceding part of the sequence. So a sequence can be
@@ -125,14 +141,14 @@ class OAP(OnlineLearner):
         """
         self.check_parameters()
         features = check_examples(X, None if resume is None else resume.coef.shape[1])
-        ranks = read_only(check_ranks(y, len(features), self.n_ranks))
+        ranks = read_only(check_ranks(y, len(features), self._rank_count()))
         if resume is None:
             end = self.n_members if last is None else last
-            resume = MemberGroup.start(self._design(), first, end, features.shape[1])
+            resume = self._groups().start(self._design(), first, end, features.shape[1])
         self._check_design(resume.design)
         return resume.learn(features, ranks)
 
-    def combine_groups(self, groups: Sequence[MemberGroup], X: ArrayLike, y: ArrayLike) -> Self:
+    def combine_groups(self, groups: Sequence[Any], X: ArrayLike, y: ArrayLike) -> Self:
         """Join all `groups`, in any order, that were trained on the sequence `X`, `y`."""
         ordered = sorted(groups, key=lambda group: group.first)
         ends = [0, *(group.last for group in ordered)]
@@ -143,10 +159,10 @@ class OAP(OnlineLearner):
             )
         with self._unchanged_by_failure():
             self.combine_sums(reduce(add, [group.sums() for group in ordered]), X, y)
-            self._take_members(MemberGroup.join(ordered))
+            self._take_members(self._groups().join(ordered))
         return self
 
-    def combine_sums(self, sums: PartialSums, X: ArrayLike, y: ArrayLike) -> Self:
+    def combine_sums(self, sums: Sums, X: ArrayLike, y: ArrayLike) -> Self:
         """Take the mean rule and the online curve from the sums over all members.
 
         `X`, `y` are the examples that the members learned from. The sums of a sequence's first part
@@ -157,12 +173,12 @@ class OAP(OnlineLearner):
             raise InvalidDataError(
                 f"the sums are over {sums.n_members} members, not over all {self.n_members}"
             )
-        features = check_examples(X, sums.coef.shape[1])
+        features = check_examples(X, sums.width)
         if len(features) != sums.n_rounds:
             raise InvalidDataError(
                 f"X has {len(features)} rows, but the sums are over {sums.n_rounds} rounds"
             )
-        ranks = check_ranks(y, len(features), self.n_ranks)
+        ranks = check_ranks(y, len(features), self._rank_count())
         if sums.origin is not None:
             self._check_origin(*sums.origin, ranks)
         done = 0 if sums.first_round == 0 else self._learned("n_rounds_")
@@ -174,6 +190,7 @@ class OAP(OnlineLearner):
         replayed = self._replay(sums, features)
         if sums.first_round == 0:
             self._reset()
+            self._note_columns(X, features.shape[1])
         self._count(self._take_sums(sums, replayed, ranks))
         return self
 
@@ -184,17 +201,16 @@ class OAP(OnlineLearner):
         rules = self.member_coef_, self.member_thresholds_
         return {"kernel": "linear", "members": rules, "member_votes": self.votes()}
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> FloatArray:
         """Return w̃·x, or the (weighted) mean of the members' ranks as a real number."""
         if self.combine == "bpm":
             return linear_scores(check_examples(X, self._n_features()), self.coef_)
         sums, total = self._rank_sums(X)
         return sums / total
 
-    def predict(self, X: ArrayLike) -> IntArray:
-        """Return the rank of every row."""
+    def _ranks(self, X: ArrayLike) -> IntArray:
         if self.combine == "bpm":
-            return ranks_from_scores(self.decision_function(X), self.thresholds_)
+            return ranks_from_scores(self._scores(X), self.thresholds_)
         return nearest_rank(*self._rank_sums(X))
 
     def votes(self) -> IntArray:
@@ -215,14 +231,20 @@ class OAP(OnlineLearner):
         return int(self._learned(name).shape[-1])
 
     def _design(self) -> Design:
+        C = self.C if self.update == "pa" else 1.0
         return Design(
-            self.n_ranks, self.n_members, self.tau, self.sampling, self.seed, self.problem
-        )
+            self._rank_count(), self.n_members, self.tau, self.sampling, self.seed, self.problem,
+            self.update, C,
+        )  # fmt: skip
+
+    def _groups(self) -> Any:
+        """Return the class of groups of members that move in this way."""
+        return MemberGroup if self.update == PERCEPTRON else MarginGroup
 
     def _check_origin(self, design: Design, seen: bytes, ranks: IntArray) -> None:
         """Raise `InvalidDataError` unless this ensemble's members learned from these ranks."""
         self._check_design(design)
-        if seen != digest(ranks, self.n_ranks):
+        if seen != digest(ranks, self._rank_count()):
             raise InvalidDataError("the members learned from other ranks: give the same y")
 
     def _check_design(self, design: Design) -> None:
@@ -232,30 +254,33 @@ class OAP(OnlineLearner):
             )
 
     def _start(self, n_features: int) -> None:
-        self._group = MemberGroup.start(self._design(), 0, self.n_members, n_features)
+        self._group = self._groups().start(self._design(), 0, self.n_members, n_features)
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         if not hasattr(self, "_group"):
-            raise NotFittedError("an ensemble without its members cannot learn further: call fit")
+            raise not_fitted("an ensemble without its members cannot learn further: call fit")
         group = self._group.learn(X, ranks)
         sums = group.sums()
         losses = self._take_sums(sums, self._replay(sums, X), ranks)
         self._take_members(group)
         return losses
 
-    def _replay(self, sums: PartialSums, X: FloatArray) -> tuple[IntArray, RuleSum | None]:
-        return sums.round_ranks(self.combine, X, getattr(self, "_replayed", None))
+    def _replay(self, sums: Any, X: FloatArray) -> tuple[IntArray, RuleSum | None]:
+        replayed: tuple[IntArray, RuleSum | None] = sums.round_ranks(
+            self.combine, X, getattr(self, "_replayed", None)
+        )
+        return replayed
 
     def _take_sums(
-        self, sums: PartialSums, replayed: tuple[IntArray, RuleSum | None], ranks: IntArray
+        self, sums: Sums, replayed: tuple[IntArray, RuleSum | None], ranks: IntArray
     ) -> IntArray:
         self.coef_, self.thresholds_ = sums.mean_rule()
         predicted, self._replayed = replayed
         return np.abs(predicted - ranks)
 
-    def _take_members(self, group: MemberGroup) -> None:
+    def _take_members(self, group: Group) -> None:
         self._group = group
-        self.member_coef_, self.member_thresholds_ = group.coef, group.thresholds
+        self.member_coef_, self.member_thresholds_ = group.rules()
         self.member_correct_, self.member_presented_ = group.correct, group.presented
         self.member_updates_ = group.updates
 

@@ -9,9 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spark_rank.learners.base import FloatArray, check_features
-from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.errors import InvalidParameterError, NumericFailureError
 from spark_rank.learners.kernels import KERNELS, Kernel
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.perceptrons.margins import (
+    PERCEPTRON,
+    UPDATES,
+    MarginRule,
+    RuleMean,
+    Trace,
+    add_pending,
+    margin_pass,
+)
 from spark_rank.learners.perceptrons.online import (
     OnlineLearner,
     check_examples,
@@ -28,6 +37,7 @@ from spark_rank.learners.perceptrons.rounds import (
     prank_pass,
     prank_round,
     prefix_rank_sums,
+    rank_sums,
     voted_rank_sums,
 )
 from spark_rank.learners.rows import Row
@@ -35,6 +45,12 @@ from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _LAST = ("last_coef_", "last_thresholds_", "timed_coef_")
 _HISTORY = ("support_vectors_", "support_coef_", "support_rounds_", "rule_thresholds_")
+# with updates by margins
+_OF_MARGINS = {
+    "averaged": ("last_coef_", "last_thresholds_", "summed_coef_", "summed_thresholds_",
+                 "pending_rounds_"),
+    "voted": ("rule_coef_", "rule_thresholds_", "support_rounds_"),
+}  # fmt: skip
 _BLOCK = 2**22  # kernel values in memory at once while scoring
 
 
@@ -52,7 +68,7 @@ class PRank(OnlineLearner):
 
     Parameters
     ----------
-    n_ranks : number of ranks k.
+    n_ranks : number of ranks k; None: the ranks are those of the levels of y.
     kernel, gamma, degree, coef0 : see `Kernel`. γ has no default from the data, because an online
         learner has not seen the data when it starts.
     epochs : how many times `fit` goes through the sequence; `partial_fit` goes once.
@@ -62,6 +78,13 @@ class PRank(OnlineLearner):
         2003, sec. 3.1). The prediction is the weighted mean rank, rounded half up. If no rule
         ranked a round correctly, the last one decides. Voting keeps all S + 1 rules and scores in
         O(S (d + k)), also for the linear kernel.
+    update : how the rule moves. ``perceptron``: as above. ``romma``: to the shortest (w, b) with
+        enough margin at this example and no less at the rule before (Harrington's proposal, with
+        the update of Li and Long 2002). ``aggressive-romma``: also where a margin is below 1.
+        ``pa``: a step of at most `C` towards the margin 1 (Crammer et al. 2006). See `margins`.
+        These are for the linear kernel: `polynomial_features` has the coordinates of another one.
+        Their thresholds are real numbers, and ``averaged`` is the mean of rules of length 1.
+    C : the greatest step of ``pa``.
 
     Attributes
     ----------
@@ -78,20 +101,22 @@ class PRank(OnlineLearner):
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
-        "n_ranks": Integer("number of ranks k", at_least=2),
+        "n_ranks": Integer("number of ranks k; null: as many as levels", at_least=2, optional=True),
         "kernel": Choice("kernel between items", options=KERNELS[:-1]),
         "epochs": Integer("passes over the sequence", at_least=1),
         "readout": Choice("rule of the run", options=("last", "averaged", "voted")),
         "gamma": Real("width of the Gaussian, factor of the polynomial", above=0.0),
         "degree": Integer("degree of the polynomial kernel", at_least=1),
         "coef0": Real("constant of the polynomial kernel", at_least=0.0),
+        "update": Choice("how the rule moves", options=UPDATES),
+        "C": Real("pa: greatest step", above=0.0),
     }
     state = ("coef_", "thresholds_", "n_rounds_", "total_loss_")
-    fixed = ("n_ranks", "kernel", "readout", "gamma", "degree", "coef0")
+    fixed = ("n_ranks", "kernel", "readout", "gamma", "degree", "coef0", "update", "C")
 
     def __init__(
         self,
-        n_ranks: int,
+        n_ranks: int | None = None,
         *,
         kernel: str = "linear",
         epochs: int = 1,
@@ -99,6 +124,8 @@ class PRank(OnlineLearner):
         gamma: float = 1.0,
         degree: int = 2,
         coef0: float = 1.0,
+        update: str = PERCEPTRON,
+        C: float = 1.0,
     ) -> None:
         self.n_ranks = n_ranks
         self.kernel = kernel
@@ -107,10 +134,23 @@ class PRank(OnlineLearner):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.update = update
+        self.C = C
+
+    def check_parameters(self) -> None:
+        """Raise `InvalidParameterError` unless every parameter is in its range and they agree."""
+        super().check_parameters()
+        if self.update != PERCEPTRON and self.kernel != "linear":
+            raise InvalidParameterError(
+                f"update={self.update!r} is for kernel='linear': give it polynomial_features"
+            )
 
     def exported_state(self) -> tuple[str, ...]:
         """Return the attributes that scoring and further learning need."""
-        names = self.state + (_HISTORY if self._keeps_history() else ())
+        names = super().exported_state()
+        if self.update != PERCEPTRON:
+            return (*names, "unit_", *_OF_MARGINS.get(self.readout, ()))
+        names += _HISTORY if self._keeps_history() else ()
         if self.readout != "averaged":
             return names
         return names + ("summed_thresholds_",) + (_LAST if self.kernel == "linear" else ())
@@ -120,6 +160,9 @@ class PRank(OnlineLearner):
         if self.kernel == "linear" and self.readout != "voted":
             return super().to_row()
         voted = self.readout == "voted"
+        if self.update != PERCEPTRON:
+            rules = self.rule_coef_, self.rule_thresholds_
+            return {"kernel": "linear", "members": rules, "member_votes": self.votes()}
         n_examples = self.n_rounds_ // self.epochs
         return {
             "kernel": self.kernel,
@@ -130,7 +173,7 @@ class PRank(OnlineLearner):
             "support": (self.support_rounds_ - 1) % n_examples,
         }
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> FloatArray:
         """Return w·x, or the weighted mean of the predicted ranks if the read-out is voted."""
         if self.readout == "voted":
             return self._vote_sums(X) / self.votes().sum()
@@ -138,11 +181,10 @@ class PRank(OnlineLearner):
             return linear_scores(check_examples(X, self._n_features()), self.coef_)
         return np.concatenate([values @ self.coef_ for values in self._kernel_blocks(X)])
 
-    def predict(self, X: ArrayLike) -> IntArray:
-        """Return the rank of every row."""
+    def _ranks(self, X: ArrayLike) -> IntArray:
         if self.readout == "voted":
             return nearest_rank(self._vote_sums(X), int(self.votes().sum()))
-        return ranks_from_scores(self.decision_function(X), self.thresholds_)
+        return ranks_from_scores(self._scores(X), self.thresholds_)
 
     def votes(self) -> IntArray:
         """Return the number of rounds that each of the S + 1 rules survived."""
@@ -160,8 +202,14 @@ class PRank(OnlineLearner):
         return int(self._learned(name).shape[-1])
 
     def _start(self, n_features: int) -> None:
-        n_weights = n_features if self.kernel == "linear" else 0
-        self.coef_, self.thresholds_ = np.zeros(n_weights), np.zeros(self.n_ranks - 1)
+        n_weights, n_thresholds = (
+            n_features if self.kernel == "linear" else 0,
+            self._rank_count() - 1,
+        )
+        self.coef_, self.thresholds_ = np.zeros(n_weights), np.zeros(n_thresholds)
+        if self.update != PERCEPTRON:
+            self._start_by_margins()
+            return
         if self.readout == "averaged":
             self.last_coef_, self.last_thresholds_ = self.coef_, self.thresholds_
             self.timed_coef_, self.summed_thresholds_ = self.coef_, self.thresholds_
@@ -169,9 +217,20 @@ class PRank(OnlineLearner):
             self.support_vectors_ = np.empty((0, n_features))
             self.support_coef_ = np.empty(0)
             self.support_rounds_ = np.empty(0, dtype=np.int64)
-            self.rule_thresholds_ = np.zeros((1, self.n_ranks - 1))
+            self.rule_thresholds_ = np.zeros((1, n_thresholds))
+
+    def _start_by_margins(self) -> None:
+        self.unit_, self.pending_rounds_ = 1.0, 0
+        if self.readout == "averaged":
+            self.last_coef_, self.last_thresholds_ = self.coef_, self.thresholds_
+            self.summed_coef_, self.summed_thresholds_ = self.coef_, self.thresholds_
+        if self.readout == "voted":
+            self.support_rounds_ = np.empty(0, dtype=np.int64)
+            self.rule_coef_, self.rule_thresholds_ = self.coef_[None, :], self.thresholds_[None, :]
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
+        if self.update != PERCEPTRON:
+            return self._margin_pass(X, ranks)
         if self.kernel == "linear":
             done = self._linear_pass(X, ranks)
         else:
@@ -192,6 +251,42 @@ class PRank(OnlineLearner):
         check_rule(rule.coef)
         self.coef_, self.thresholds_ = rule
         return done
+
+    def _margin_pass(self, X: FloatArray, ranks: IntArray) -> IntArray:
+        averaged, voted = self.readout == "averaged", self.readout == "voted"
+        coef = self.last_coef_ if averaged else self.coef_
+        thresholds = self.last_thresholds_ if averaged else self.thresholds_
+        rule = MarginRule(coef.copy(), thresholds.copy(), np.array([self.unit_]))
+        sums = (self.summed_coef_, self.summed_thresholds_) if averaged else (coef, thresholds)
+        mean = RuleMean(
+            sums[0].copy(), sums[1].copy(), np.array([self.pending_rounds_ if averaged else 0])
+        )
+        done = Trace(
+            np.empty(len(X), np.int64), np.empty(len(X), np.bool_),
+            *(np.empty((len(X) if voted else 0, len(part))) for part in (coef, thresholds)),
+        )  # fmt: skip
+        update = UPDATES.index(self.update)
+        check_round(margin_pass(X, ranks, update, float(self.C), rule, mean, done), X)
+        check_rule(rule.coef)
+        self.coef_, self.thresholds_, self.unit_ = rule.coef, rule.thresholds, float(rule.unit[0])
+        if voted:
+            moved = np.flatnonzero(done.moved)
+            rounds = self.n_rounds_ + 1 + moved
+            self.support_rounds_ = np.append(self.support_rounds_, rounds)
+            self.rule_coef_ = np.concatenate([self.rule_coef_, done.coef[moved]])
+            self.rule_thresholds_ = np.concatenate([self.rule_thresholds_, done.thresholds[moved]])
+        if averaged:
+            self._take_mean(rule, mean, self.n_rounds_ + len(X))
+        return done.losses
+
+    def _take_mean(self, rule: MarginRule, mean: RuleMean, n_rounds: int) -> None:
+        """Replace the last rule by the mean, over all rounds, of the rules with length 1."""
+        self.last_coef_, self.last_thresholds_ = rule.coef, rule.thresholds
+        # rounds since the last move stay apart, so that cutting the sequence changes no bit
+        self.summed_coef_, self.summed_thresholds_ = mean.coef.copy(), mean.thresholds.copy()
+        self.pending_rounds_ = int(mean.pending[0])
+        add_pending(rule, mean)
+        self.coef_, self.thresholds_ = mean.coef / n_rounds, mean.thresholds / n_rounds
 
     def _kernel_pass(self, X: FloatArray, ranks: IntArray) -> Rounds:
         """Learn the rows of `X` one by one, so that cutting the sequence changes no result."""
@@ -251,12 +346,18 @@ class PRank(OnlineLearner):
 
     def _vote_sums(self, X: ArrayLike) -> IntArray:
         votes, blocks = self.votes(), []
+        if self.update != PERCEPTRON:
+            features = check_examples(X, self._n_features())
+            sums = np.empty(len(features), dtype=np.int64)
+            rules = Rule(self.rule_coef_, self.rule_thresholds_)
+            check_round(rank_sums(features, rules, votes, sums), features)
+            return sums
         if self.kernel == "linear":
             features = check_examples(X, self._n_features())
             sums = np.empty(len(features), dtype=np.int64)
             vectors = read_only(self.support_vectors_)
-            rules = vectors, self.support_coef_, self.rule_thresholds_
-            check_round(voted_rank_sums(features, *rules, votes, sums), features)
+            moves = vectors, self.support_coef_, self.rule_thresholds_
+            check_round(voted_rank_sums(features, *moves, votes, sums), features)
             return sums
         for values in self._kernel_blocks(X):
             sums = np.empty(len(values), dtype=np.int64)

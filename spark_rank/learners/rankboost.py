@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rank.learners.base import FloatArray, Learner, check_features, check_targets
 from spark_rank.learners.errors import InvalidDataError, NumericFailureError
-from spark_rank.learners.pairs.boosting import (
-    Stumps,
-    Weights,
-    best_stump,
-    net_weights,
-    split_masses,
-    weigh_examples,
-)
-from spark_rank.learners.pairs.losses import misranked_pairs
+from spark_rank.learners.pairs.boosted import LevelPairs, PairList
+from spark_rank.learners.pairs.boosting import Stumps, best_stump
+from spark_rank.learners.pairs.listed import check_pairs, pairs_inside
 from spark_rank.learners.parameters import Choice, Integer, Parameter, Real
+from spark_rank.learners.ridge.grouped import check_groups
 from spark_rank.learners.rows import Row
 
 # boosting ends with a round that lowers the loss by less than this share
@@ -72,6 +67,7 @@ class RankBoost(Learner):
         "smoothing": Real("added to the weights that give alpha", at_least=0.0, optional=True),
     }
     on_rating_scale: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = True
     state: ClassVar[tuple[str, ...]] = (
         "features_",
         "cuts_",
@@ -95,19 +91,56 @@ class RankBoost(Learner):
         """Return about how many core seconds a user takes: every round tries all cuts."""
         return params.get("n_rounds", 100) * (2e-5 + 2.6e-9 * n_train * width)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> RankBoost:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+    ) -> RankBoost:
         """Learn from the m×d matrix `X`, NaN where a rating is missing, and the order of `y`.
 
-        With an `offset` boosting starts from it: it is the score before the first round.
+        With an `offset` boosting starts from it: it is the score before the first round. With
+        `qid`, an id of a query per example, only pairs of one query count; they are listed, so that
+        memory grows with their number.
         """
         self.check_parameters()
         features = _check_ratings(X)
         targets = check_targets(y, len(features))
         start = _start(len(targets), offset)
+        pairs: LevelPairs | PairList = LevelPairs(targets)
+        if qid is not None:
+            listed = pairs_inside(targets, check_groups(qid, len(targets)))
+            pairs = PairList(listed, len(targets))
+        return self._learn(X, features, pairs, start)
+
+    def fit_pairs(
+        self,
+        X: ArrayLike,
+        left: ArrayLike,
+        right: ArrayLike,
+        sign: ArrayLike,
+        weight: ArrayLike | None = None,
+    ) -> RankBoost:
+        """Learn from labelled pairs of rows of `X`, which need not agree with each other.
+
+        Pair p says of the rows ``left[p]`` and ``right[p]`` which is preferred: 1 the right one, −1
+        the left one, 0 nothing (Mohri's lecture, "CD RankBoost"). At first its weight is
+        ``weight[p]``, as a share of all weights. O(pairs + m d) a round.
+        """
+        self.check_parameters()
+        features = _check_ratings(X)
+        listed = check_pairs(left, right, sign, weight, len(features))
+        return self._learn(X, features, PairList(listed, len(features)), np.zeros(len(features)))
+
+    def _learn(
+        self, X: Any, features: FloatArray, pairs: LevelPairs | PairList, start: FloatArray
+    ) -> RankBoost:
         with self._unchanged_by_failure():
             self.n_features_ = features.shape[1]
+            self._note_columns(X, self.n_features_)
             self.medians_ = _medians(features) if self.missing == "median" else None
-            self._keep(list(self._boost(self._filled(features), targets, start)))
+            self._keep(list(self._boost(self._filled(features), pairs, start)))
         return self
 
     def _keep(self, rounds: list[_Round]) -> None:
@@ -145,7 +178,11 @@ class RankBoost(Learner):
             scores += alpha * chosen
             yield scores.copy()
 
+    def _width_in(self) -> int:
+        return self.n_features_
+
     def _to_score(self, X: ArrayLike) -> FloatArray:
+        self._check_columns(X)
         return self._filled(_check_ratings(X, self._learned("n_features_")))
 
     def _base_rankers(self, features: FloatArray) -> Iterator[tuple[float, NDArray[np.bool_]]]:
@@ -163,31 +200,25 @@ class RankBoost(Learner):
         return np.where(np.isnan(features), self.medians_, features)
 
     def _boost(
-        self, features: FloatArray, targets: FloatArray, potentials: FloatArray
+        self, features: FloatArray, pairs: LevelPairs | PairList, potentials: FloatArray
     ) -> Iterator[_Round]:
         """Yield the rounds of boosting from the scores `potentials`, which are updated in place."""
-        levels, sizes = np.unique(targets, return_inverse=True, return_counts=True)[1:]
-        if len(sizes) < 2:
+        if pairs.is_empty():
             return
-        m, k = len(targets), len(sizes)
-        n_pairs = float(m**2 - sizes @ sizes) / 2.0
         stumps = _stumps(features)
-        weights = Weights(*np.empty((2, m)), *np.empty((4, k)))
-        net, sums = np.empty(m), np.empty(m + 1)
+        sums = np.empty(len(features) + 1)
         for _ in range(self.n_rounds):
-            log_total = weigh_examples(potentials, levels, weights)
-            if not math.isfinite(log_total):
+            if not math.isfinite(pairs.weigh(potentials)):
                 raise NumericFailureError("the pair weights overflowed: scale the offset down")
-            net_weights(weights, levels, log_total, net)
-            feature, position, complement = best_stump(stumps, net, sums)
+            feature, position, complement = best_stump(stumps, pairs.net(), sums)
             if feature < 0:
                 return
             chosen = _chosen(stumps, feature, position, complement)
-            plus, minus, equal = split_masses(weights, levels, log_total, chosen)
-            alpha = self._alpha(plus, minus, n_pairs)
+            plus, minus, equal = pairs.split(chosen)
+            alpha = self._alpha(plus, minus, pairs.n_pairs)
             normalizer = equal + plus * math.exp(-alpha) + minus * math.exp(alpha)
             potentials += alpha * chosen
-            misranking = misranked_pairs(potentials, levels, k) / n_pairs
+            misranking = pairs.misranking(potentials)
             cut = stumps.cuts[stumps.starts[feature] + position]
             yield _Round(feature, cut, complement, alpha, normalizer, misranking)
             if plus > 0.0 == minus == equal or 1.0 - normalizer < _LEAST_GAIN:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners.base import check_targets
-from spark_rank.learners.kernel_machine import check_items
+from spark_rank.learners.base import FloatArray, check_targets, check_weights
+from spark_rank.learners.kernel_machine import check_training
+from spark_rank.learners.pairs.listed import check_pairs
 from spark_rank.learners.pairs.losses import HingeLoss
-from spark_rank.learners.pairs.machine import PairMachine
-from spark_rank.learners.parameters import Parameter
+from spark_rank.learners.pairs.machine import HingeSum, PairMachine
+from spark_rank.learners.pairs.weighted import (
+    GroupedLoss,
+    ListedHingeLoss,
+    WeightedHingeLoss,
+    pair_mass,
+    rows_of_groups,
+)
+from spark_rank.learners.parameters import Choice, Parameter
+from spark_rank.learners.ridge.grouped import check_groups
 from spark_rank.learners.rows import Row
 
 
@@ -20,7 +30,8 @@ class RankSVM(PairMachine):
     Minimises ``½‖w‖² + C Σ_{y_i > y_j} max(0, 1 − (h_i − h_j))``, ``h = w·Φ(x)`` (Joachims 2002;
     Mohri, lecture on ranking, "Ranking with SVMs"): the ordinary SVM on differences of pairs,
     without building any pair. Only the order of the ratings counts. The sum is not divided by the
-    number of pairs, so a C that suits a user with 10 ratings is large for one with 1,000.
+    number of pairs, so a C that suits a user with 10 ratings is large for one with 1,000; with
+    ``loss="mean"`` it is, and one C suits users with few and with many ratings.
 
     Parameters
     ----------
@@ -29,6 +40,7 @@ class RankSVM(PairMachine):
         ``precomputed`` takes kernel values instead of features.
     tol : stop at this relative duality gap.
     max_iter : stop after this many rounds; see `converged_`.
+    loss : ``sum`` is the sum above, ``mean`` the mean over the pairs (of weight 1).
 
     Attributes
     ----------
@@ -56,7 +68,10 @@ class RankSVM(PairMachine):
     A user with one rating, or whose ratings are all equal, gets the constant model ``w = 0``.
     """
 
-    parameters: ClassVar[dict[str, Parameter]] = PairMachine.parameters
+    parameters: ClassVar[dict[str, Parameter]] = PairMachine.parameters | {
+        "loss": Choice("what C is a factor of, over the pairs", options=("sum", "mean")),
+    }
+    takes_weights = True
 
     on_rating_scale: ClassVar[bool] = False
 
@@ -71,6 +86,7 @@ class RankSVM(PairMachine):
         rbf_weight: float = 1.0,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        loss: str = "sum",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -80,23 +96,87 @@ class RankSVM(PairMachine):
         self.rbf_weight = rbf_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.loss = loss
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> RankSVM:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+    ) -> RankSVM:
         """Learn from the m×d matrix `X` and the order of the ratings `y`.
 
-        With an `offset` the scores are ``offset + w·Φ(x)``, in the margins too.
+        With an `offset` the scores are ``offset + w·Φ(x)``, in the margins too. A pair has the
+        product of the weights of its examples. With `qid`, an id of a query per example, only pairs
+        of one query count, and all queries share one w. A sparse `X` is for the linear kernel.
         """
         with self._unchanged_by_failure():
-            self._fit(X, y, offset)
+            self.check_parameters()
+            features = check_training(X, self.kernel)
+            self._note_columns(X, features.shape[1])
+            targets = check_targets(y, features.shape[0])
+            shift = None if offset is None else check_targets(offset, len(targets), "offset")
+            weights = None if sample_weight is None else check_weights(sample_weight, len(targets))
+            self._fit_machine(features, self._loss_of(targets, shift, weights, qid), weights)
+            self.intercept_ = 0.0
         return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
-        self.check_parameters()
-        features = check_items(X)
-        targets = check_targets(y, len(features))
-        shift = None if offset is None else check_targets(offset, len(features), "offset")
-        self._fit_machine(features, HingeLoss(targets, weight=self.C, offset=shift))
-        self.intercept_ = 0.0
+    def fit_pairs(
+        self,
+        X: ArrayLike,
+        left: ArrayLike,
+        right: ArrayLike,
+        sign: ArrayLike,
+        weight: ArrayLike | None = None,
+    ) -> RankSVM:
+        """Learn from labelled pairs of rows of `X`, which need not agree with each other.
+
+        Pair p says of the rows ``left[p]`` and ``right[p]`` which is preferred: 1 the right one, −1
+        the left one, 0 nothing (Mohri's lecture, "Score-Based Ranking"). Its violation counts
+        ``weight[p]`` times. O(pairs + m d) for an evaluation.
+        """
+        with self._unchanged_by_failure():
+            self.check_parameters()
+            features = check_training(X, self.kernel)
+            self._note_columns(X, features.shape[1])
+            pairs = check_pairs(left, right, sign, weight, features.shape[0])
+            weights = pairs.weights * (self.C / self._divisor(float(pairs.weights.sum())))
+            loss = ListedHingeLoss(pairs.lower, pairs.higher, weights, features.shape[0])
+            self._fit_machine(features, loss)
+            self.intercept_ = 0.0
+        return self
+
+    def _divisor(self, mass: float) -> float:
+        """Return what C is divided by: 1, or the weight of all pairs."""
+        return mass if self.loss == "mean" and mass > 0.0 else 1.0
+
+    def _loss_of(
+        self,
+        targets: FloatArray,
+        shift: FloatArray | None,
+        weights: FloatArray | None,
+        qid: ArrayLike | None,
+    ) -> HingeSum:
+        ones = np.ones(len(targets)) if weights is None else weights
+        if qid is None:
+            C = self.C
+            if self.loss == "mean":
+                C /= self._divisor(pair_mass(targets, ones))
+            if weights is None:
+                return HingeLoss(targets, weight=C, offset=shift)
+            return WeightedHingeLoss(targets, ones, weight=C, offset=shift)
+        rows = rows_of_groups(check_groups(qid, len(targets)))
+        mass = sum(pair_mass(targets[part], ones[part]) for part in rows)
+        losses = [
+            WeightedHingeLoss(
+                targets[part], ones[part], weight=self.C / self._divisor(mass),
+                offset=None if shift is None else shift[part],
+            )
+            for part in rows
+        ]  # fmt: skip
+        return GroupedLoss(rows, losses)
 
     @classmethod
     def cost(cls, params: Row, n_train: float, width: int) -> float:

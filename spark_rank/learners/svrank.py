@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spark_rank.learners.base import FloatArray, check_targets
-from spark_rank.learners.kernel_machine import check_items, mean_target
+from spark_rank.learners.base import FloatArray, check_targets, check_weights
+from spark_rank.learners.kernel_machine import check_training, mean_target
 from spark_rank.learners.pairs.losses import InsensitiveLoss
-from spark_rank.learners.pairs.machine import PairMachine
+from spark_rank.learners.pairs.machine import HingeSum, PairMachine
+from spark_rank.learners.pairs.weighted import (
+    GroupedLoss,
+    WeightedInsensitiveLoss,
+    rows_of_groups,
+)
 from spark_rank.learners.parameters import Choice, Parameter, Real
+from spark_rank.learners.ridge.grouped import check_groups
 
 
 class SVRank(PairMachine):
@@ -65,6 +71,7 @@ class SVRank(PairMachine):
         "power": Choice("n, the power of the cost", options=(1, 2)),
     }
     state: ClassVar[tuple[str, ...]] = (*PairMachine.state, "y_min_", "y_max_")
+    takes_weights = True
 
     def __init__(
         self,
@@ -91,28 +98,75 @@ class SVRank(PairMachine):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None = None) -> SVRank:
-        """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+    ) -> SVRank:
+        """Learn from the m×d matrix `X` and ratings `y`; with an `offset`, from ``y − offset``.
+
+        A pair has the product of the weights of its examples, and m is the sum of all weights. With
+        `qid`, an id of a query per example, only pairs of one query count: all queries share one w,
+        and the sum over the pairs of a query with m_q examples has the factor C/(m m_q). A sparse
+        `X` is for the linear kernel.
+        """
         with self._unchanged_by_failure():
-            self._fit(X, y, offset)
+            self._fit(X, y, offset, sample_weight, qid)
         return self
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, offset: ArrayLike | None) -> None:
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        offset: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        qid: ArrayLike | None,
+    ) -> None:
         self.check_parameters()
-        features = check_items(X)
-        targets = check_targets(y, len(features))
-        self.y_min_, self.y_max_ = float(targets.min()), float(targets.max())
+        features = check_training(X, self.kernel)
+        targets = check_targets(y, features.shape[0])
+        self._note_columns(X, features.shape[1])
+        weights = None if sample_weight is None else check_weights(sample_weight, len(targets))
+        counted = targets if weights is None else targets[weights > 0.0]
+        self.y_min_, self.y_max_ = float(counted.min()), float(counted.max())
         if offset is not None:
-            targets = targets - check_targets(offset, len(features), "offset")
-        mean = mean_target(targets)
-        # the bundle method minimises ½‖w‖² + R: half of the objective
-        weight = 0.5 * self.C / len(targets) ** 2
-        loss = InsensitiveLoss(
-            targets - mean, epsilon=self.epsilon, power=self.power, weight=weight
-        )
-        self.intercept_ = mean - self._fit_machine(features, loss)
+            targets = targets - check_targets(offset, len(targets), "offset")
+        mean = mean_target(targets) if weights is None else _weighted_mean(targets, weights)
+        loss = self._loss(targets - mean, weights, qid)
+        self.intercept_ = mean - self._fit_machine(features, loss, weights)
         self.objective_ *= 2.0
+
+    def _loss(
+        self, targets: FloatArray, weights: FloatArray | None, qid: ArrayLike | None
+    ) -> HingeSum:
+        """Return half of the cost: the bundle method minimises ½‖w‖² + R."""
+        m = float(len(targets)) if weights is None else float(weights.sum())
+        options: dict[str, Any] = {"epsilon": self.epsilon, "power": self.power}
+        if weights is None and qid is None:
+            weight = 0.5 * self.C / len(targets) ** 2
+            return InsensitiveLoss(targets, **options, weight=weight)
+        ones = np.ones(len(targets)) if weights is None else weights
+        groups = check_groups(qid, len(targets))
+        rows = rows_of_groups(groups)
+        losses = [
+            WeightedInsensitiveLoss(
+                targets[part], ones[part], **options,
+                weight=0.5 * self.C / (m * (float(ones[part].sum()) or 1.0)),
+            )
+            for part in rows
+        ]  # fmt: skip
+        return losses[0] if len(losses) == 1 else GroupedLoss(rows, losses)
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> FloatArray:
         """Return the scores, clipped to the range of the training ratings."""
         return np.clip(self.decision_function(X, offset), self.y_min_, self.y_max_)
+
+
+def _weighted_mean(targets: FloatArray, weights: FloatArray) -> float:
+    counted = targets[weights > 0.0]
+    if (counted == counted[0]).all():
+        return float(counted[0])
+    return float(weights @ targets / weights.sum())

@@ -31,7 +31,7 @@ class WidrowHoff(OnlineLearner):
 
     Parameters
     ----------
-    n_ranks : number of ranks k.
+    n_ranks : number of ranks k; None: the ranks are those of the levels of y.
     eta : step size η.
     epochs : how many times `fit` goes through the sequence.
 
@@ -46,28 +46,28 @@ class WidrowHoff(OnlineLearner):
 
     scores_linearly = True
     parameters: ClassVar[dict[str, Parameter]] = {
-        "n_ranks": Integer("number of ranks k", at_least=2),
+        "n_ranks": Integer("number of ranks k; null: as many as levels", at_least=2, optional=True),
         "eta": Real("step size", above=0.0),
         "epochs": Integer("passes over the sequence", at_least=1),
     }
     state: ClassVar[tuple[str, ...]] = ("coef_", "thresholds_", "n_rounds_", "total_loss_")
 
-    def __init__(self, n_ranks: int, *, eta: float = 0.1, epochs: int = 1) -> None:
+    def __init__(self, n_ranks: int | None = None, *, eta: float = 0.1, epochs: int = 1) -> None:
         self.n_ranks = n_ranks
         self.eta = eta
         self.epochs = epochs
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> FloatArray:
         """Return w·x, a real number on the scale of the ranks."""
         return linear_scores(check_examples(X, self._n_features()), self.coef_)
 
-    def predict(self, X: ArrayLike) -> IntArray:
+    def _ranks(self, X: ArrayLike) -> IntArray:
         """Return the nearest rank of every row."""
-        return ranks_from_scores(self.decision_function(X), self.thresholds_)
+        return ranks_from_scores(self._scores(X), self.thresholds_)
 
     def _start(self, n_features: int) -> None:
         self.coef_ = np.zeros(n_features)
-        self.thresholds_ = cuts_between(np.arange(1, self.n_ranks + 1))
+        self.thresholds_ = cuts_between(np.arange(1, self._rank_count() + 1))
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         rule = Rule(self.coef_.copy(), self.thresholds_.copy())

@@ -39,8 +39,15 @@ from spark_rank.metrics.pairs import (
 )
 from spark_rank.metrics.ranks import exact_rank_rate, nearest_ranks, rank_loss
 from spark_rank.metrics.roc import auc, auc_interval, roc_curve
+from spark_rank.metrics.scorers import misranking_scorer, msd_scorer, rank_loss_scorer
 from spark_rank.metrics.top import average_precision, ndcg, precision, recall
 from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
+from spark_rank.metrics.weighted import (
+    effective_size,
+    weighted_misranking,
+    weighted_squared_difference,
+)
+from spark_rank.metrics.weighted_auc import weighted_auc
 
 __all__ = [
     "BATCH_METRICS",
@@ -60,6 +67,7 @@ __all__ = [
     "compare_paired",
     "coverage",
     "describe",
+    "effective_size",
     "exact_rank_rate",
     "genre_divergence",
     "gini",
@@ -72,12 +80,15 @@ __all__ = [
     "mean_1norm_difference",
     "mean_absolute_error",
     "mean_squared_difference",
+    "misranking_scorer",
+    "msd_scorer",
     "ndcg",
     "nearest_ranks",
     "pair_cost",
     "pairwise_misranking",
     "precision",
     "rank_loss",
+    "rank_loss_scorer",
     "ranking",
     "recall",
     "roc_curve",
@@ -86,4 +97,7 @@ __all__ = [
     "stability_bounds",
     "t_interval",
     "t_interval_of",
+    "weighted_auc",
+    "weighted_misranking",
+    "weighted_squared_difference",
 ]

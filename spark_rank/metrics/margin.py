@@ -7,6 +7,8 @@ Mohri, Rostamizadeh, Talwalkar: Foundations of Machine Learning, chapter on rank
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,19 +18,46 @@ from spark_rank.metrics.order import sort_descending
 from spark_rank.metrics.vectors import FloatArray, IntArray, none_if_nan, pair_of_vectors
 
 
-def margin_loss(h: ArrayLike, y: ArrayLike, rho: float) -> float | None:
+def margin_loss(
+    h: ArrayLike, y: ArrayLike, rho: float, form: Literal["ramp", "indicator"] = "ramp"
+) -> float | None:
     """Return R̂_ρ, the mean of Φ_ρ(h_i − h_j) over the pairs with y_i > y_j: O(m log m).
 
     Φ_ρ(z) is 1 for z ≤ 0, 0 for z ≥ ρ, and linear between. So the loss is at least the misranking;
-    pairs that are ordered by less than ρ count in part. None if all ratings are equal.
+    pairs that are ordered by less than ρ count in part. The ``indicator`` form of the lecture
+    counts them in full: the share of the pairs with h_i − h_j ≤ ρ, which is at least the other.
+    None if all ratings are equal.
     """
     if not (np.isfinite(rho) and rho > 0.0):
         raise ValueError(f"rho must be a positive number, not {rho}")
+    if form not in ("ramp", "indicator"):
+        raise ValueError(f"form must be 'ramp' or 'indicator', not {form!r}")
     scores, ratings = pair_of_vectors(h, y)
+    if form == "indicator":
+        return _share_within(scores, ratings, rho)
     ordered, order = sort_descending(scores)
     by_score = ratings[order]
     costs, by_rating = discordance(ordered, by_score)
     return none_if_nan(sorted_margin_loss(ordered, by_score, by_rating, costs[MISRANKING], rho))
+
+
+def _share_within(scores: FloatArray, ratings: FloatArray, rho: float) -> float | None:
+    """Return the share of the pairs y_i > y_j with h_i − h_j ≤ ρ, by halves of the ratings."""
+    order = np.argsort(ratings, kind="stable")
+    h, y = scores[order], ratings[order]
+    n_pairs, within, parts = 0, 0, [(h, y)] if len(y) else []
+    while parts:
+        h, y = parts.pop()
+        if y[0] == y[-1]:
+            continue
+        cut = int(np.searchsorted(y, y[len(y) // 2]))
+        cut = cut if cut > 0 else int(np.searchsorted(y, y[0], side="right"))
+        lower = np.sort(h[:cut])
+        n_pairs += cut * (len(y) - cut)
+        # the lower ones come with h_j >= h_i − ρ
+        within += int((cut - np.searchsorted(lower, h[cut:] - rho, side="left")).sum())
+        parts += [(h[:cut], y[:cut]), (h[cut:], y[cut:])]
+    return within / n_pairs if n_pairs else None
 
 
 @njit(cache=True)

@@ -23,6 +23,7 @@ from spark_rank.preference.errors import InvalidSettingError
 from spark_rank.preference.losses import preference_loss, ranking_loss
 from spark_rank.preference.preferences import Counted
 from spark_rank.preference.ready_made import from_matrix
+from spark_rank.preference.regrets import decomposition_row, regret_rows
 from spark_rank.preference.sorting import degree_rank, quicksort_rank
 from spark_rank.preference.theorem_rows import TheoremRow, at_most, equality
 from spark_rank.preference.tournaments import (
@@ -42,6 +43,7 @@ _MAX_EXACT = 15  # greatest number of items for which the optimal order is compu
 _RUNS = 10
 _GOOD_FIT = 0.99  # R² that a growth law must reach
 _ROUNDING = 1e-12
+_MOST_ENUMERATED = 20  # tournaments whose every run of QuickSort is enumerated
 
 
 def run_theorems(
@@ -58,12 +60,14 @@ def run_theorems(
         )
     rows: list[TheoremRow] = []
     # each group has its own generator, so that adding to one does not change the others
-    streams = np.random.default_rng(seed).spawn(5)
+    streams = np.random.default_rng(seed).spawn(6)
     for n in sizes:
         rows += _losses(n, trials, streams[0])
         if n <= _MAX_EXACT:
             rows += _against_optimal(n, trials, streams[1])
     rows += [_deterministic_lower_bound(), _quicksort_on_the_cycle(trials, streams[2])]
+    rows += regret_rows(trials, streams[5])
+    rows.append(decomposition_row(min(trials, _MOST_ENUMERATED), streams[5]))
     for n in sizes:
         rows += _calls(n, trials, streams[3])
     return rows + _fits(sizes, trials, streams[4])

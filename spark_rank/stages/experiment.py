@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from spark_rank.config import Config
 from spark_rank.config.values import SettingError, convert, suggestion
-from spark_rank.errors import ConfigError
+from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.experiments import EXPERIMENTS, Experiment
-from spark_rank.experiments.frame import Need, Study, Timing
+from spark_rank.experiments.frame import Need, Study, Timing, Unit
 from spark_rank.experiments.rating_profile import rating_profile
 from spark_rank.experiments.summary import Found, compare, summarise
 from spark_rank.frames.experiment_units import (
@@ -76,7 +76,7 @@ def experiment(config: Config, spark: SparkSession, run: Run) -> StageResult:
     clock.lap("reading and distributing ratings")
     study = _with_choice(definition, study, files, spark)
     clock.lap("choosing parameters")
-    units = tuple(definition.units(study))
+    units = _some(definition.units(study), study)
     job = UnitJob(definition.name, settings, config.seed, files, units, study.chosen)
     rows = _run(spark, job)
     clock.lap("units of work")
@@ -162,10 +162,22 @@ def _with_choice(
     """Run the pilot, if there is one, and return the study with its choice of settings."""
     if definition.pilot is None:
         return study
-    units = tuple(definition.pilot.units(study))
+    units = _some(definition.pilot.units(study), study)
     rows = _run(spark, UnitJob(definition.name, study.settings, study.seed, files, units, None))
     results = [result_of(row) for row in rows.to_pylist()]
     return dataclasses.replace(study, chosen=definition.pilot.choose(study, results))
+
+
+def _some(units: Sequence[Unit], study: Study) -> tuple[Unit, ...]:
+    """Return the units, or raise `InputDataError` if the thresholds leave nobody to try."""
+    if units:
+        return tuple(units)
+    names = " and ".join(one.name for one in study.data.values()) or "the settings"
+    values = ", ".join(f"{name}={value}" for name, value in vars(study.settings).items())
+    raise InputDataError(
+        f"{study.experiment}: nobody in {names} passes the thresholds: lower them in "
+        f"experiment.settings, which are {values}"
+    )
 
 
 def _timings(definition: Experiment, study: Study) -> Sequence[Timing]:

@@ -162,7 +162,7 @@ def ensemble_row(
             **member_columns(part),
         )
         if ensemble.combine == "bpm" and spec.keep_members:
-            rules = split_rules(part, ensemble.n_ranks)
+            rules = split_rules(part, part.sums.thresholds.shape[1] + 1)
             columns["members"] = member_rules(*rules, prior_of(problem, spec))
         return Ranker(combined(ensemble, part))
 
@@ -184,7 +184,7 @@ def member_columns(part: MemberPart) -> Row:
 def combined(ensemble: OAP, part: MemberPart) -> OAP:
     """Return the fitted ensemble; `part` is the sum of all its members."""
     coef, thresholds = part.sums.mean_rule()
-    member_coef, member_thresholds = split_rules(part, ensemble.n_ranks)
+    member_coef, member_thresholds = split_rules(part, len(thresholds) + 1)
     learned = {
         "coef_": coef,
         "thresholds_": thresholds,

@@ -37,7 +37,8 @@ def anchors(text: str) -> set[str]:
 
 def test_the_reference_is_what_the_code_says() -> None:
     pages = generator().PAGES
-    assert {page.name for page in (DOCS / "reference").glob("*")} == pages.keys()
+    by_hand = {"papers.md"}  # with a test of its own
+    assert {page.name for page in (DOCS / "reference").glob("*")} == pages.keys() | by_hand
     for name, make in pages.items():
         assert TEXT[DOCS / "reference" / name] == make(), "run `make docs-reference`"
 

@@ -19,7 +19,7 @@ from spark_rank.learners import OAP, PRank, WidrowHoff
 from spark_rank.learners.feature_maps import polynomial_features
 from spark_rank.preference.theorems import run_theorems
 
-SMALL = {"members": 5, "taus": [0.4], "etas": [0.1]}
+SMALL = {"members": 5, "taus": [0.4], "etas": [0.1], "updates": []}
 
 
 def values(results: list, metric: str, part: str = "all") -> dict[str, float]:

@@ -161,7 +161,7 @@ def test_a_path_takes_any_list_of_values() -> None:
         (X.astype(str), Y),
         ([[1.0, 2.0], [3.0]], [1, 2]),
         (X + 1j, Y),
-        (csr_array(X), Y),
+        (csr_array(X + 1j), Y),
         (X, ["good"] * 40),
         (X, Y + 0j),
         (X, [[1], [2, 3]] * 20),

@@ -140,5 +140,5 @@ def test_what_knows_no_weights_says_so(problem: tuple[Array, Array, Array]) -> N
         MPRank(solver="online").fit(X, y, sample_weight=COUNTS)
     weighted = MPRank().fit(X, y, sample_weight=COUNTS)
     with pytest.raises(InvalidDataError, match="fit without sample_weight"):
-        weighted.leave_pair_out()
-    assert weighted.fit(X, y).leave_pair_out() > 0.0
+        weighted.leave_pair_out(X, y)
+    assert weighted.fit(X, y).leave_pair_out(X, y) > 0.0

@@ -82,3 +82,27 @@ def test_undefined_and_refused() -> None:
         margin_loss([1.0], [1.0, 2.0], 1.0)
     with pytest.raises(ValueError, match="finite"):
         margin_loss([1.0, np.inf], [1.0, 2.0], 1.0)
+
+
+@given(st.integers(1, 40).flatmap(
+    lambda m: st.tuples(
+        st.lists(halves, min_size=m, max_size=m),
+        st.lists(st.integers(1, 6).map(float), min_size=m, max_size=m),
+    )
+), st.sampled_from([0.5, 1.0, 20.0]))  # fmt: skip
+def test_the_indicator_form_counts_every_pair_within_the_margin(
+    pair: tuple[list[float], list[float]], rho: float
+) -> None:
+    h, y = pair
+    within = [h[i] - h[j] <= rho for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    found, ramp = margin_loss(h, y, rho, "indicator"), margin_loss(h, y, rho)
+    if not within:
+        assert found is None
+        return
+    assert found == pytest.approx(np.mean(within))
+    assert found >= ramp - 1e-12
+
+
+def test_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="'ramp' or 'indicator'"):
+        margin_loss([1.0], [1.0], 1.0, "hinge")  # type: ignore[arg-type]

@@ -30,7 +30,9 @@ def test_each_statement_is_there_at_each_size(rows: list[TheoremRow]) -> None:
     tried = {row.theorem for row in rows}
     for n in (6, 12, 24, 48):
         here = {row.theorem for row in rows if row.n == n}
-        left_out = {t for t in tried - here if "3-cycle" not in t and "~" not in t}
+        # of one size: the 3-cycle, fits, and what is enumerated
+        single = ("3-cycle", "~", "regret", "decomposition")
+        left_out = {t for t in tried - here if not any(word in t for word in single)}
         assert left_out == ({t for t in tried if "optimal" in t} if n > 15 else set())
 
 

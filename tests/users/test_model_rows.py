@@ -257,5 +257,5 @@ def test_all_hyper_parameters_are_told() -> None:
     row = model_row("prank", {"readout": "averaged"}, True, PRIOR, most=1000)
     assert json.loads(row["hyperparameters"]) == {
         "n_ranks": 5, "kernel": "linear", "epochs": 1, "readout": "averaged", "gamma": 1.0,
-        "degree": 2, "coef0": 1.0,
+        "degree": 2, "coef0": 1.0, "update": "perceptron", "C": 1.0,
     }  # fmt: skip

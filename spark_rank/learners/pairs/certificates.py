@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spark_rank.learners.base import FloatArray
 from spark_rank.learners.pairs.losses import HingeLoss, InsensitiveLoss
+from spark_rank.learners.pairs.weighted import BundleLoss
+from spark_rank.learners.sparse import is_sparse
 
 _UNIT = 0.5 * float(np.finfo(np.float64).eps)  # the share of a number that rounding takes
 _NEGLIGIBLE = 1e-2  # share of the tolerance
@@ -35,14 +37,14 @@ class Point(NamedTuple):
     closely: Callable[[], tuple[FloatArray, FloatArray, float]]
 
 
-def point_of_weights(features: FloatArray, coef: FloatArray) -> Point:
-    """Return the point w on centred features. O(m d), a pass."""
-    flat = features.reshape(-1)
+def point_of_weights(features: Any, coef: FloatArray) -> Point:
+    """Return the point w on centred, or sparse, features. O(m d), a pass."""
+    flat = features.data if is_sparse(features) else features.reshape(-1)
     most = math.sqrt(float(flat @ flat) * float(coef @ coef))
 
     def closely() -> tuple[FloatArray, FloatArray, float]:
         half_norm = 0.5 * float(coef @ coef)  # a sum of positive terms, without cancellation
-        return features @ coef, np.abs(features) @ np.abs(coef), half_norm
+        return features @ coef, abs(features) @ np.abs(coef), half_norm
 
     return Point(most, 0.0, closely)
 
@@ -61,7 +63,11 @@ def point_of_dual(gram: FloatArray, dual: FloatArray, given: float | None) -> Po
 
 
 def certified(
-    loss: InsensitiveLoss | HingeLoss, point: Point, objective: float, gap: float, tol: float
+    loss: InsensitiveLoss | HingeLoss | BundleLoss,
+    point: Point,
+    objective: float,
+    gap: float,
+    tol: float,
 ) -> tuple[float, float]:
     """Return a solver's objective and gap, corrected for rounding unless that is negligible.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.errors import NumericFailureError, warn_not_converged
 from spark_rank.learners.kernel_machine import (
     KERNEL_PARAMETERS,
     KernelMachine,
@@ -23,9 +23,12 @@ from spark_rank.learners.pairs.certificates import (
 )
 from spark_rank.learners.pairs.losses import HingeLoss, InsensitiveLoss
 from spark_rank.learners.pairs.smooth_newton import NewtonSolution, minimise_by_newton
+from spark_rank.learners.pairs.weighted import BundleLoss
 from spark_rank.learners.parameters import Integer, Parameter, Real
+from spark_rank.learners.sparse import is_sparse
 
-HingeSum = InsensitiveLoss | HingeLoss
+Hinges = InsensitiveLoss | HingeLoss
+HingeSum = Hinges | BundleLoss
 Found = TypeVar("Found", bound=Solution | NewtonSolution)
 
 _FEW_FEATURES = 64  # or items: up to here Newton's method is faster
@@ -48,6 +51,9 @@ class PairMachine(KernelMachine):
     kernel with d < m the product with K is ``X(Xᵀg)``, in O(m d) time and without memory beyond X;
     otherwise the m×m kernel matrix is stored and a product is O(m²). A pair loss does not depend on
     a constant, so α sums to 0 and features may be centred.
+
+    Losses with weights, groups or listed pairs, and sparse features, which are not centred, take
+    the bundle method alone.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {
@@ -65,26 +71,39 @@ class PairMachine(KernelMachine):
     tol: float
     max_iter: int
 
-    def _fit_machine(self, X: FloatArray, loss: HingeSum) -> float:
-        """Learn everything but the constant; return the mean raw score of the training items."""
+    def _fit_machine(self, X: Any, loss: HingeSum, weights: FloatArray | None = None) -> float:
+        """Learn everything but the constant; return the mean raw score of the training items.
+
+        With `weights` the mean is weighted, and so is the default width of a Gaussian.
+        """
         fit_kernel = self._fit_linear if self.kernel == "linear" else self._fit_kernel
         with np.errstate(over="ignore", invalid="ignore"):  # the solver reports what overflows
-            solution, mean_score = fit_kernel(X, loss)
+            solution, mean_score = fit_kernel(X, loss, weights)
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
+        if not self.converged_:
+            warn_not_converged(
+                f"after {self.n_iter_} rounds the objective may exceed its minimum by a relative "
+                f"{self.duality_gap_:.1e}: raise max_iter or tol, or lower C"
+            )
         return mean_score
 
-    def _fit_linear(self, X: FloatArray, loss: HingeSum) -> tuple[Solution | NewtonSolution, float]:
-        means = X.sum(axis=0) / len(X)
+    def _fit_linear(
+        self, X: Any, loss: HingeSum, weights: FloatArray | None
+    ) -> tuple[Solution | NewtonSolution, float]:
+        m = X.shape[0]
+        means = X.sum(axis=0) / m
         self.dual_coef_, self.support_, self.gamma_ = None, None, None
         if loss.is_nothing():
             self.coef_ = np.zeros(X.shape[1])
-            return _constant_solution(len(X)), 0.0
-        features = X - means
+            return _constant_solution(m), 0.0
+        features = X if is_sparse(X) else X - means
         solution, self.coef_ = self._minimise_linear(features, loss)
         solution = self._certified(solution, loss, point_of_weights(features, self.coef_))
+        if weights is not None:
+            means = weights @ X / weights.sum()
         return solution, float(means @ self.coef_)
 
     def _certified(self, solution: Found, loss: HingeSum, point: Point) -> Found:
@@ -97,9 +116,13 @@ class PairMachine(KernelMachine):
         return cast(Found, checked)
 
     def _minimise_linear(
-        self, features: FloatArray, loss: HingeSum
+        self, features: Any, loss: HingeSum
     ) -> tuple[Solution | NewtonSolution, FloatArray]:
         """Return the solution and w, by the methods that suit the size of the problem."""
+        if isinstance(loss, BundleLoss) or is_sparse(features):
+            product = _linear_product(features)
+            solution = self._solve(loss, product, features.shape[0], self.max_iter)
+            return solution, np.asarray(solution.dual @ features)
         size = min(features.shape) if loss.n_groups <= _FEW_GROUPS else _SOME_FEATURES + 1
         tried: list[tuple[Solution | NewtonSolution, FloatArray]] = []
         left = self.max_iter
@@ -124,8 +147,10 @@ class PairMachine(KernelMachine):
         best, coef = min(tried, key=lambda one: (one[0].gap, one[0].objective))
         return best._replace(n_iter=self.max_iter - left), coef
 
-    def _fit_kernel(self, X: FloatArray, loss: HingeSum) -> tuple[Solution, float]:
-        self.coef_, self.gamma_ = None, self._width(X)
+    def _fit_kernel(
+        self, X: FloatArray, loss: HingeSum, weights: FloatArray | None
+    ) -> tuple[Solution, float]:
+        self.coef_, self.gamma_ = None, self._width(X, weights)
         self.support_ = None if self.kernel == "precomputed" else X.copy()
         if self.kernel == "precomputed":
             check_gram(X)
@@ -136,6 +161,8 @@ class PairMachine(KernelMachine):
         solution = self._minimise_kernel(gram, loss)
         dual = self.dual_coef_ = solution.dual
         solution = self._certified(solution, loss, point_of_dual(gram, dual, given))
+        if weights is not None:
+            row_means = row_means + weights @ (gram - gram.mean(axis=0)) / weights.sum()
         mean = float(row_means @ dual)
         if origin is not None:
             mean += float(origin @ ((X - origin).T @ dual))
@@ -164,7 +191,7 @@ class PairMachine(KernelMachine):
         """
         first = self._solve(loss, lambda g: gram @ g, len(gram), self.max_iter)
         left = self.max_iter - first.n_iter
-        if first.converged or left == 0:
+        if first.converged or left == 0 or isinstance(loss, BundleLoss):
             return first
         second = None
         if len(gram) <= _SPANNED and loss.n_groups <= _FEW_GROUPS:
@@ -188,7 +215,7 @@ class PairMachine(KernelMachine):
 
 
 def _minimise_in_span(
-    features: FloatArray, loss: HingeSum, tol: float, max_iter: int
+    features: FloatArray, loss: Hinges, tol: float, max_iter: int
 ) -> NewtonSolution:
     """Run Newton's method; w is in the span of the items, which may have fewer dimensions.
 
@@ -207,7 +234,7 @@ def _constant_solution(m: int) -> Solution:
 
 
 def _minimise_in_kernel_span(
-    gram: FloatArray, loss: HingeSum, tol: float, max_iter: int
+    gram: FloatArray, loss: Hinges, tol: float, max_iter: int
 ) -> Solution | None:
     """Run Newton's method on coordinates of the items, from the centred kernel matrix: O(m³).
 
@@ -235,8 +262,8 @@ def _check_finite(solution: Solution | NewtonSolution) -> None:
         raise NumericFailureError(_OVERFLOWED)
 
 
-def _linear_product(features: FloatArray) -> GramProduct:
-    if features.shape[1] < len(features):
-        return lambda g: features @ (g @ features)
+def _linear_product(features: Any) -> GramProduct:
+    if features.shape[1] < features.shape[0] or is_sparse(features):
+        return lambda g: np.asarray(features @ (g @ features))
     gram = features @ features.T
     return lambda g: gram @ g

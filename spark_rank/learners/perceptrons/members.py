@@ -36,6 +36,17 @@ class Design:
     sampling: str
     seed: int
     problem: int
+    update: str = "perceptron"
+    C: float = 1.0
+
+
+def check_range(design: Design, first: int, last: int) -> None:
+    """Raise `InvalidDataError` unless there are members first..last−1."""
+    if not 0 <= first < last <= design.n_members:
+        raise InvalidDataError(
+            f"members {first} to {last} (exclusive): give a non-empty range within "
+            f"0 to {design.n_members}"
+        )
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,11 @@ class PartialSums:
     voted_ranks: IntArray  # T: votes × predicted ranks
     # the members' design, and a digest of the T ranks; None if the caller knows both
     origin: tuple[Design, bytes] | None = None
+
+    @property
+    def width(self) -> int:
+        """Return the number of features."""
+        return int(self.coef.shape[1])
 
     def __add__(self, other: PartialSums) -> PartialSums:
         """Return the sums over both groups of members."""
@@ -169,11 +185,7 @@ class MemberGroup:
     @classmethod
     def start(cls, design: Design, first: int, last: int, n_features: int) -> Self:
         """Return members first..last−1 before their first round."""
-        if not 0 <= first < last <= design.n_members:
-            raise InvalidDataError(
-                f"members {first} to {last} (exclusive): give a non-empty range within "
-                f"0 to {design.n_members}"
-            )
+        check_range(design, first, last)
         n = last - first
         return cls(
             design=design,
@@ -204,6 +216,10 @@ class MemberGroup:
     def last(self) -> int:
         """Return the number of the last member plus 1."""
         return self.first + len(self.coef)
+
+    def rules(self) -> tuple[FloatArray, FloatArray]:
+        """Return the members' weights and thresholds."""
+        return self.coef, self.thresholds
 
     def learn(self, X: FloatArray, ranks: IntArray) -> Self:
         """Return these members after a pass over examples that `check_examples` has checked.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from spark_rank.learners.base import FloatArray
-from spark_rank.learners.errors import NumericFailureError
+from spark_rank.learners.errors import NumericFailureError, warn_not_converged
 from spark_rank.learners.kernel_machine import KernelMachine, centre_gram, check_digits
 from spark_rank.learners.kernels import mean_row
 from spark_rank.learners.ridge import leave_pair_out, online
+from spark_rank.learners.ridge.grouped import Centring, solve_kernel, solve_linear
 from spark_rank.learners.ridge.path import trace_path
 from spark_rank.learners.ridge.systems import (
     is_faint,
@@ -35,6 +37,7 @@ class PairRidge(KernelMachine):
     eta: float | None
     n_rounds_: int
     cost_path_: FloatArray
+    converged_: bool
 
     _residuals: FloatArray | None
     _fitted_constant: bool
@@ -80,6 +83,27 @@ class PairRidge(KernelMachine):
         check_digits(alpha, self._greatest(X), y - mean)
         self._accept_dual(X, alpha, mean + constant, origin)
         self.objective_ = float(alpha @ (y - mean))
+
+    def _fit_centred(self, X: Any, y: FloatArray, centring: Centring) -> None:
+        """Fit examples in groups, of which only pairs inside a group count; X may be sparse."""
+        self._residuals = None
+        ridge, mean = self._ridge(float(centring.weights.sum())), float(centring.overall(y))
+        if not centring.of(y).any():
+            self._accept_constant(X, mean)
+            return
+        if self.kernel == "linear":
+            primal = self._is_primal(*X.shape)
+            found = solve_linear(X, y, centring, ridge, primal=primal)
+            self.coef_, self.dual_coef_, self.support_ = found.coef, found.dual, None
+            self.intercept_ = mean - float(centring.overall(X @ found.coef))
+            self.objective_ = found.objective
+            return
+        origin = None if self.kernel == "precomputed" else self._near_origin(X)[1]
+        gram = X.copy() if self.kernel == "precomputed" else self._gram(X)
+        alpha, objective = solve_kernel(gram, y, centring, ridge)
+        check_digits(alpha, self._greatest(X), y - mean)
+        self._accept_dual(X, alpha, mean - float(centring.overall(gram @ alpha)), origin)
+        self.objective_ = objective
 
     def _leave_pair_out(self, X: FloatArray, y: FloatArray, ridge: float) -> float:
         primal = self._is_primal(*X.shape)
@@ -203,6 +227,14 @@ class PairRidge(KernelMachine):
         self._accept_dual(X, alpha, y.mean() - row_means @ alpha, self._near_origin(X)[1])
         self.n_rounds_, self.cost_path_ = len(costs), costs
         self.objective_ = float(costs[-1])
+        centred = y - y.mean()
+        before = costs[-2] if len(costs) > 1 else float(centred @ centred) / self._ridge(len(y))
+        self.converged_ = bool(abs(before - costs[-1]) <= self.tol * abs(before))
+        if not self.converged_:
+            warn_not_converged(
+                f"{len(costs)} rounds left the cost changing by more than the share {self.tol}: "
+                "raise max_rounds or tol, or lower C"
+            )
 
     def _accept_constant(self, X: FloatArray, target: float) -> None:
         """Take over ``w = 0``: from equal targets there is nothing to learn."""

@@ -155,7 +155,7 @@ def test_leaving_pairs_out_under_a_faint_ridge_is_refitting(
             high, low = twin.predict(X[[i, j]])
             costs.append(((high - low) - (y[i] - y[j])) ** 2)
     model = MPRank(C, solver=solver).fit(scale * X, y)
-    assert_allclose(model.leave_pair_out(), np.mean(costs), rtol=1e-5)
+    assert_allclose(model.leave_pair_out(scale * X, y), np.mean(costs), rtol=1e-5)
     path = MPRank.path(scale * X, y, [C], solver=solver)
     assert_allclose(path.leave_pair_out, np.mean(costs), rtol=1e-5)
 
@@ -173,7 +173,7 @@ def test_a_ridge_below_the_rounding_of_a_kernel_is_an_error() -> None:
         MPRank.path(X + 1e8, y, [1.0], **far)
     gram = 1e16 * (X @ X.T)
     with pytest.raises(NumericFailureError, match="lower C"):
-        MPRank(1e6, kernel="precomputed").fit(gram, y).leave_pair_out()
+        MPRank(1e6, kernel="precomputed").fit(gram, y).leave_pair_out(gram, y)
 
 
 @pytest.mark.parametrize("learner", [SVRank, RankSVM])
@@ -217,6 +217,6 @@ def test_the_ends_of_the_trade_offs_are_a_solution_or_a_named_error() -> None:
 def test_leaving_pairs_out_is_of_the_model_that_was_fitted() -> None:
     X, y = problem(8)
     model = MPRank(1.0, kernel="poly", degree=2, gamma=0.3).fit(X, y)
-    before = model.leave_pair_out()
+    before = model.leave_pair_out(X, y)
     model.set_params(C=50.0, degree=3, ridge="fixed", growth=1.0, kernel="linear")
-    assert model.leave_pair_out() == before
+    assert model.leave_pair_out(X, y) == before

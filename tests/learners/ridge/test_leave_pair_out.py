@@ -50,9 +50,9 @@ def test_equals_refitting(options: dict[str, Any], m: int) -> None:
     X, y, _ = sample(m)
     y[0] = y[1] + 1.0
     model = MPRank(2.5, **options).fit(X, y)
-    assert_allclose(model.leave_pair_out(), refitted(X, y, m / 5.0, options), rtol=1e-10)
+    assert_allclose(model.leave_pair_out(X, y), refitted(X, y, m / 5.0, options), rtol=1e-10)
     fixed = MPRank(2.5, ridge="fixed", **options).fit(X, y)
-    assert_allclose(fixed.leave_pair_out(), refitted(X, y, 1 / 2.5, options), rtol=1e-10)
+    assert_allclose(fixed.leave_pair_out(X, y), refitted(X, y, 1 / 2.5, options), rtol=1e-10)
 
 
 def test_identical_rows_are_no_problem() -> None:
@@ -61,14 +61,15 @@ def test_identical_rows_are_no_problem() -> None:
     X[2] = X[0]
     options: dict[str, Any] = {"kernel": "rbf", "gamma": 0.3}
     model = MPRank(2.0, **options).fit(X, y)
-    assert_allclose(model.leave_pair_out(), refitted(X, y, 2.0, options), rtol=1e-10)
+    assert_allclose(model.leave_pair_out(X, y), refitted(X, y, 2.0, options), rtol=1e-10)
 
 
 def test_an_offset_is_left_out_of_it() -> None:
     X, y, _ = sample()
     offset = np.linspace(-1, 1, len(y))
-    with_offset = MPRank(2.0).fit(X, y, offset=offset).leave_pair_out()
-    assert_allclose(with_offset, MPRank(2.0).fit(X, y - offset).leave_pair_out(), rtol=1e-12)
+    with_offset = MPRank(2.0).fit(X, y, offset=offset).leave_pair_out(X, y, offset)
+    without = MPRank(2.0).fit(X, y - offset).leave_pair_out(X, y - offset)
+    assert_allclose(with_offset, without, rtol=1e-12)
 
 
 @pytest.mark.parametrize("options", KERNELS)
@@ -83,8 +84,8 @@ def test_the_path_is_a_fit_for_every_constant(options: dict[str, Any], ridge: st
         assert model.C == path.Cs[position] == C
         assert_allclose(model.decision_function(new), single.decision_function(new), rtol=1e-8)
         assert_allclose(path.objectives[position], single.objective_, rtol=1e-8)
-        assert_allclose(path.leave_pair_out[position], single.leave_pair_out(), rtol=1e-8)
-        assert_allclose(model.leave_pair_out(), single.leave_pair_out(), rtol=1e-12)
+        assert_allclose(path.leave_pair_out[position], single.leave_pair_out(X, y), rtol=1e-8)
+        assert_allclose(model.leave_pair_out(X, y), single.leave_pair_out(X, y), rtol=1e-12)
     assert path.best is path.models[int(np.argmin(path.leave_pair_out))]
 
 
@@ -124,12 +125,12 @@ def test_a_precomputed_kernel_is_that_kernel() -> None:
     kernel = direct._kernel()
     given = MPRank(2.0, kernel="precomputed").fit(kernel(X, X), y)
     assert_allclose(given.decision_function(kernel(new, X)), direct.decision_function(new))
-    assert_allclose(given.leave_pair_out(), direct.leave_pair_out())
+    assert_allclose(given.leave_pair_out(kernel(X, X), y), direct.leave_pair_out(X, y))
     again = MPRank.from_params(given.to_params())
     np.testing.assert_array_equal(
         again.decision_function(kernel(new, X)), given.decision_function(kernel(new, X))
     )
-    with pytest.raises(InvalidDataError, match="7 features, the learner was fitted on 13"):
+    with pytest.raises(InvalidDataError, match="7 features, but it is expecting 13"):
         given.decision_function(np.ones((2, 7)))
     with pytest.raises(InvalidDataError, match="must be square"):
         MPRank(kernel="precomputed").fit(X, y)
@@ -147,7 +148,7 @@ def test_predictions_stay_on_the_scale() -> None:
 
 def test_what_cannot_be_done_is_named() -> None:
     with pytest.raises(InvalidDataError, match="at least three"):
-        MPRank().fit([[1.0], [2.0]], [1, 2]).leave_pair_out()
+        MPRank().fit([[1.0], [2.0]], [1, 2]).leave_pair_out([[1.0], [2.0]], [1, 2])
     with pytest.raises(InvalidDataError, match="at least three"):
         MPRank.path([[1.0], [2.0]], [1, 2], [1.0])
     with pytest.raises(InvalidParameterError, match="Cs is empty"):
@@ -158,7 +159,7 @@ def test_what_cannot_be_done_is_named() -> None:
         MPRank(kernel="rbf", solver="primal").fit(*sample()[:2])
     X, y, _ = sample()
     with pytest.raises(NotFittedError):
-        MPRank.from_params(MPRank().fit(X, y).to_params()).leave_pair_out()
+        MPRank.from_params(MPRank().fit(X, y).to_params()).leave_pair_out(X, y)
 
 
 def nearly_copied(X: np.ndarray) -> np.ndarray:
