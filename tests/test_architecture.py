@@ -97,15 +97,17 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "als", "expected", "factor_model", "factors", "files", "gathering", "given", "offset",
-        "panel", "pool", "reference", "similar",
+        "als", "choice", "content", "expected", "factor_model", "factors", "files", "gathering",
+        "given", "offset", "panel", "pool", "reference", "shown", "similar",
     },
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
         "ensembles", "evaluating", "fitting", "generalization", "grid_edges", "held_out",
-        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows", "newcomers",
+        "joining", "landmarks", "learning", "list_measuring", "list_summaries", "measuring",
+        "member_sums", "model_rows", "newcomers",
         "predicting", "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs",
-        "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning", "user_groups",
+        "recommending", "roc_sums", "selection", "shown_measuring",
+        "specs", "stored_models", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {

@@ -73,7 +73,8 @@ def _ratings(settings: PrepareConfig, run: Run) -> DataFrame:
         if not counts.get(name):
             raise InputDataError(
                 f"prepare.split 'given': the input has no rating of the part {name!r}, only of "
-                f"{', '.join(counts)}: name other parts with prepare.train_parts and held_out_part"
+                f"{', '.join(counts) or 'no part'}: name its parts with input.test_path or "
+                "input.columns.part, or others with prepare.train_parts and held_out_part"
             )
     held_out = PARTS.index(settings.held_out_part)
     used = [held_out, *map(PARTS.index, settings.train_parts)]

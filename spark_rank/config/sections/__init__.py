@@ -10,15 +10,16 @@ from spark_rank.config.sections.demo import check_demo
 from spark_rank.config.sections.ensemble import check_ensemble
 from spark_rank.config.sections.evaluate import check_evaluate
 from spark_rank.config.sections.features import check_features
-from spark_rank.config.sections.ingest import check_input
+from spark_rank.config.sections.ingest import check_given_split, check_input
 from spark_rank.config.sections.prepare import check_prepare
 from spark_rank.config.sections.rank import check_rank
 from spark_rank.config.sections.recommend import check_recommend
 from spark_rank.config.sections.train import check_train
 
 __all__ = [
-    "check_demo", "check_ensemble", "check_evaluate", "check_features", "check_input",
-    "check_prepare", "check_rank", "check_recommend", "check_sections", "check_train",
+    "check_demo", "check_ensemble", "check_evaluate", "check_features", "check_given_split",
+    "check_input", "check_prepare", "check_rank", "check_recommend", "check_sections",
+    "check_train",
 ]  # fmt: skip
 
 

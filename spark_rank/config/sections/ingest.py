@@ -38,7 +38,6 @@ def check_input(config: Config) -> None:
         if any(low >= high for low, high in pairwise(values)):
             raise ConfigError(f"input.{key}: must be in rising order: sort them")
     _check_paths(config)
-    _check_parts(config)
 
 
 def _check_paths(config: Config) -> None:
@@ -48,8 +47,11 @@ def _check_paths(config: Config) -> None:
             raise ConfigError(f"input.{key}: must not be empty: give a path, or null")
 
 
-def _check_parts(config: Config) -> None:
-    """Raise `ConfigError` unless the input says what is held out just where the split is given."""
+def check_given_split(config: Config) -> None:
+    """Raise `ConfigError` unless the input says what is held out just where the split is given.
+
+    Only the stage asks for it: keys that need each other may be set one by one.
+    """
     settings, is_given = config.input, config.prepare.split == "given"
     for key in ("test_path", "validation_path"):
         if getattr(settings, key) is not None:
