@@ -36,7 +36,7 @@ ifneq ($(shell cat build/package/.node_python 2>/dev/null),$(NODE_PYTHON))
 .PHONY: $(PACKAGE)
 endif
 
-.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test mlflow-test package dist image cluster-test history docs docs-reference lint types format lock clean
+.PHONY: help setup run reproduce test test-slow fault-test airflow-test connect-test mlflow-test browser-test package dist image cluster-test history docs docs-reference lint types format lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -91,6 +91,14 @@ mlflow-test: setup ## run the tests with a real MLflow, in an environment of its
 		> $$(echo build/mlflow/lib/python3*/site-packages)/over_locked.pth && build/mlflow/bin/python -m pip install --quiet \
 		--disable-pip-version-check 'spark-rank[mlflow]' --constraint conf/mlflow/constraints.txt || { rm -rf build/mlflow; exit 1; }; }
 	@build/mlflow/bin/python -m pytest -m mlflow $(ARGS)
+
+browser-test: setup ## run the tests of the demonstration page in chromium, which must be installed
+	@command -v chromium >/dev/null || { echo "there is no chromium; on Debian: apt-get install chromium" >&2; exit 1; }
+	@test -x build/browser/bin/python || { echo "installing Playwright (a minute, the first time only)"; \
+		$(PYTHON) -m venv build/browser && echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python3*/site-packages)')" \
+		> $$(echo build/browser/lib/python3*/site-packages)/over_locked.pth && build/browser/bin/python -m pip install --quiet \
+		--disable-pip-version-check 'spark-rank[browser]' --constraint conf/browser/constraints.txt || { rm -rf build/browser; exit 1; }; }
+	@build/browser/bin/python -m pytest -m browser $(ARGS)
 
 package: setup $(PACKAGE) ## make build/package: wheel, packed environment, jobs; NODE_PYTHON=/path/to/python3.11
 

@@ -1,279 +1,379 @@
 """Lists of all items against other recommenders: recall, NDCG, coverage and Gini of lists of ten.
 
-``python benchmarks/lists.py ratings.dat movielens-dat`` holds out half of every user's ratings. An
-item is relevant if it is held out and rated 4 or more; all items outside the training part compete.
-The settings of every method, and beta of the default's lists, are chosen by NDCG@10 within the
-training part: a fifth of it is held back, and all methods learn from the rest. The table has means
-over users on the held-out half and the paired difference from the default's lists, with 95 %
-intervals. ``beta`` lines, which the picture of ``benchmarks/pictures.py`` shows, hold the default's
-lists for other values of beta, on the held-out half, where nothing is chosen.
+``python benchmarks/lists.py u.data`` (MovieLens-100K; of 1M ``ratings.dat``, also gzipped) holds
+out half of every user's ratings, at random. An item is relevant if it is held out and rated 4 or
+more; all items outside the training part compete. Every setting of every method is chosen by
+NDCG@10 within the training part: a fifth of it is held back, and all methods learn from the rest.
+The default's lists have the beta of the configuration; the one that would be chosen within the
+training part stands beside it. The table has means over users on the held-out half, and the paired
+difference of the default's NDCG, with 95 % intervals. The lines of beta, which
+``benchmarks/pictures.py`` draws, have the same for other values; nothing is chosen there. Of more
+than half a million ratings the grids of the others are smaller (`Grids.small`). Names of methods
+after the file leave the others out.
+
+Features, models and lists are made by the functions that Spark's workers call, in this process.
 """
 
 from __future__ import annotations
 
-import csv
+import gzip
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.ml.recommendation import ALS
-from pyspark.sql import SparkSession
-from threadpoolctl import threadpool_limits
 
-from spark_rank.config import load_config
-from spark_rank.features.files import open_distributed
-from spark_rank.metrics import compare_paired, coverage, gini, hit_metrics
-from spark_rank.session.session import spark_session
-from spark_rank.stages import pipeline
-from spark_rank.stages.feature_tables import distribute_files
-from spark_rank.stages.runner import run_stage
-from spark_rank.store.run import Run
-from spark_rank.tables.contracts import BLOCKS, ITEMS, LIST_METRICS, METRICS, MODELS
+from spark_rank.compiled import njit
+from spark_rank.config.schema import DEFAULT_LABEL, FACTOR_PARAMS, RecommendConfig, TrainConfig
+from spark_rank.features.choice import learn_choice
+from spark_rank.features.factor_model import SampledRatings
+from spark_rank.features.factors import learn_factors
+from spark_rank.features.files import FeatureFiles, ItemFeatures
+from spark_rank.metrics import batch_metrics, compare_paired, coverage, gini, hit_metrics
+from spark_rank.records.features import MappedFile
 from spark_rank.users.batches import ragged
+from spark_rank.users.fitting import Limits
+from spark_rank.users.held_out import held_out, predictions
+from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
+from spark_rank.users.learning import LearnJob, learn_batches
+from spark_rank.users.list_measuring import training_parts
+from spark_rank.users.recommending import Catalogue, RecommendJob, best_positions, left_out_of
+from spark_rank.users.specs import LearnerSpec
 
-ROOT = Path(__file__).parents[1]
-PICTURES = ROOT / "docs/benchmarks/pictures"
-STAGES = ("ingest", "prepare", "features", "train", "evaluate")
-TOP, RELEVANT = 10, 4.0
-DEFAULT = "mprank_linear"
-BETAS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
-RIDGES = (50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
-NEIGHBOURS, SHRINKAGES = (50, 100, 200, 400), (0.0, 10.0, 50.0)
-IMPLICIT = ((32, 10.0), (32, 20.0), (64, 20.0))
-IMPLICIT_REGS = (0.5, 1.0, 2.0, 4.0)
-EXPLICIT = ((20, 0.1), (20, 0.2), (50, 0.1), (50, 0.2))
+TOP, RELEVANT, TRAIN_SHARE, INNER_SHARE = 10, 4.0, 0.5, 0.8
+BETAS = (0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 24.0, 48.0)
+ROUNDS = 10
+NO_FILE = MappedFile("none", "")
+FILES = FeatureFiles(NO_FILE, NO_FILE, NO_FILE, NO_FILE)
 Matrix = np.ndarray
 Measured = dict[str, Any]
 Candidate = tuple[str, Callable[[], Matrix]]
 
 
-class Part:
-    """One split of all users: what is learned from, what is held out, and the models of a run."""
+@dataclass(frozen=True)
+class Grids:
+    """The settings to choose from.
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        columns = ("user_id", "items", "ratings", "n_train")
-        blocks = run.read(BLOCKS).orderBy("user_id").select(*columns).toArrow()
-        self.user_ids = blocks.column("user_id").combine_chunks()
-        self.items, ends = ragged(blocks.column("items").combine_chunks())
-        self.ratings = ragged(blocks.column("ratings").combine_chunks())[0].astype(float)
-        n_train = blocks.column("n_train").to_numpy()
-        self.users = np.repeat(np.arange(len(blocks)), np.diff(ends))
-        self.training = np.arange(len(self.items)) < np.repeat(ends[:-1] + n_train, np.diff(ends))
-        self.item_ids = run.read(ITEMS).orderBy("item").toArrow().column("item_id").to_pylist()
-        self.shape = len(blocks), len(self.item_ids)
-        self.seen = self.marked(self.training)
-        self.relevant = self.marked(~self.training & (self.ratings >= RELEVANT))
-        # as in the tables, equal scores are in the order of the ids
-        self.by_id = np.argsort(np.array(self.item_ids), kind="stable")
+    Of ALS: ranks; weights of all pairs beside those that were chosen; ridges over the root of the
+    mean number of ratings of a row, as in `spark_rank.features.choice`; ridges per rating.
+    """
+
+    ridges: tuple[float, ...] = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
+    neighbours: tuple[int, ...] = (50, 100, 200, 400)
+    shrinkages: tuple[float, ...] = (0.0, 10.0, 50.0)
+    ranks: tuple[int, ...] = (16, 32, 64)
+    all_pairs: tuple[float, ...] = (0.05, 0.1, 0.2)
+    choice_ridges: tuple[float, ...] = (0.4, 0.7, 1.0)
+    explicit_ranks: tuple[int, ...] = (20, 50)
+    explicit_ridges: tuple[float, ...] = (0.05, 0.1, 0.2)
+
+    @classmethod
+    def small(cls) -> Grids:
+        """Return fewer settings."""
+        return cls(
+            (800.0, 1600.0, 3200.0, 6400.0), (100, 200, 400), (10.0, 50.0), (32,), (0.05, 0.1),
+            (0.4, 0.7, 1.0), (20,), (0.05, 0.1, 0.2),
+        )  # fmt: skip
+
+
+def read_ratings(path: Path) -> Matrix:
+    """Return user, item and rating of every line, users and items by dense numbers."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        rows = np.array([line.replace("::", "\t").split()[:3] for line in lines], dtype=float)
+    for column in (0, 1):
+        rows[:, column] = np.unique(rows[:, column], return_inverse=True)[1]
+    return rows
+
+
+def is_training(users: Matrix, share: float, seed: int) -> Matrix:
+    """Draw a share of every user's ratings, one at least."""
+    order = np.lexsort((np.random.default_rng(seed).random(len(users)), users))
+    sizes = np.bincount(users)
+    place = np.empty(len(users), dtype=np.int64)
+    place[order] = np.arange(len(users)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place < np.maximum(np.round(share * sizes), 1)[users]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Ratings split in two: what is learned from, and what is held out."""
+
+    rows: Matrix
+    training: Matrix
+    shape: tuple[int, int]
+    grids: Grids
 
     def marked(self, which: Matrix) -> Matrix:
         """Return users × items, true for some of the ratings."""
         marks = np.zeros(self.shape, dtype=bool)
-        marks[self.users[which], self.items[which]] = True
+        marks[self.rows[which, 0].astype(int), self.rows[which, 1].astype(int)] = True
         return marks
 
-    def measured(self, scores: Matrix) -> Measured:
+    @cached_property
+    def seen(self) -> Matrix:
+        """Return users × items, true for training ratings."""
+        return self.marked(self.training)
+
+    @cached_property
+    def relevant(self) -> Matrix:
+        """Return users × items, true for held-out ratings that are high."""
+        return self.marked(~self.training & (self.rows[:, 2] >= RELEVANT))
+
+    @cached_property
+    def chosen(self) -> Matrix:
+        """Return users × items, 1 for training ratings."""
+        return self.seen.astype(np.float32)
+
+    @cached_property
+    def blocks(self) -> pa.RecordBatch:
+        """Return the user blocks, with the training part first."""
+        order = np.lexsort((np.arange(len(self.rows)), ~self.training, self.rows[:, 0]))
+        rows, users = self.rows[order], np.arange(self.shape[0])
+        ends = np.searchsorted(rows[:, 0], np.arange(self.shape[0] + 1)).astype(np.int32)
+        items, ratings = pa.array(rows[:, 1].astype(np.int32)), rows[:, 2].astype(np.float32)
+        return pa.RecordBatch.from_pydict({
+            "user": pa.array(users, pa.int32()), "user_id": pa.array([str(u) for u in users]),
+            "items": pa.ListArray.from_arrays(pa.array(ends), items),
+            "ratings": pa.ListArray.from_arrays(pa.array(ends), pa.array(ratings)),
+            "n_train": pa.array(self.seen.sum(axis=1), pa.int32()),
+            "bucket": pa.array(np.zeros(len(users)), pa.int32()),
+        })  # fmt: skip
+
+    @cached_property
+    def sampled(self) -> SampledRatings:
+        """Return the training ratings, user by user."""
+        parts = training_parts(self.blocks)
+        items, ends = ragged(parts.column("items"))
+        order = np.lexsort((np.arange(len(self.rows)), ~self.training, self.rows[:, 0]))
+        ratings = self.rows[order, 2][self.training[order]]
+        return SampledRatings(items, ratings, ends, self.shape[1])
+
+    def measured(self, listed: Matrix) -> Measured:
         """Return recall and NDCG of every user, coverage and Gini of the lists."""
-        ordered = np.where(self.seen, -np.inf, scores)[:, self.by_id]
-        best = np.sort(np.argpartition(-ordered, TOP, axis=1)[:, :TOP], axis=1)
-        order = np.argsort(-np.take_along_axis(ordered, best, axis=1), axis=1, kind="stable")
-        listed = self.by_id[np.take_along_axis(best, order, axis=1)]
         hits = np.take_along_axis(self.relevant, listed, axis=1)
         found = hit_metrics(hits, self.relevant.sum(axis=1))
         shown = np.bincount(listed.ravel(), minlength=self.shape[1])
         return {"ndcg": found["ndcg"], "recall": found["recall"], "coverage": coverage(shown),
                 "gini": gini(shown)}  # fmt: skip
 
-    def chosen(self) -> Matrix:
-        """Return users × items, 1 for training ratings."""
-        return self.seen.astype(np.float32)
-
-    def write_training(self, path: Path) -> None:
-        """Write the training ratings as a file to be split again."""
-        ids = self.user_ids.to_pylist()
-        with path.open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(("user", "item", "rating"))
-            for user, item, rating in zip(
-                self.users[self.training], self.items[self.training],
-                self.ratings[self.training], strict=True,
-            ):  # fmt: skip
-                rows.writerow((ids[user], self.item_ids[item], rating))
+    def best(self, scores: Matrix) -> Matrix:
+        """Return the items with the greatest scores outside the training part."""
+        unseen = np.where(self.seen, -np.inf, scores)
+        best = np.sort(np.argpartition(-unseen, TOP, axis=1)[:, :TOP], axis=1)
+        order = np.argsort(-np.take_along_axis(unseen, best, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(best, order, axis=1)
 
 
-def made(spark: SparkSession, name: str, *sets: str) -> Part:
-    config = load_config(ROOT / "conf/default.yaml", [
-        *sets, f"run_id={name}", "refit.in_pipeline=false", "evaluate.candidates=all",
-        f"evaluate.top_n={TOP}", f"evaluate.relevant_from={RELEVANT}",
-    ])  # fmt: skip
-    run = Run(spark, config.store, config.run_id)
-    for stage in pipeline(config):
-        if stage.name in STAGES:
-            run_stage(stage, config, spark, run)
-    return Part(run)
+class Default:
+    """Features, models and lists of the default configuration."""
+
+    def __init__(self, part: Part) -> None:
+        self.part, data = part, part.sampled
+        begun = time.perf_counter()
+        factors = learn_factors(data, rank=32, rounds=15, seed=0)
+        learned = time.perf_counter()
+        choice = learn_choice(data.items, data.ends, data.n_items, scale=factors.noise**0.5)
+        print(f"  factors {learned - begun:.0f} s, choices {time.perf_counter() - learned:.0f} s",
+              flush=True)  # fmt: skip
+        self.features = ItemFeatures(
+            factors.matrix, factors.offset, factors.prior,
+            pa.array([f"{item:06d}" for item in range(data.n_items)]), choice=choice,
+        )  # fmt: skip
+        train = TrainConfig()
+        limits = Limits(None, train.max_kernel_ratings, train.landmarks, train.folds)
+        spec = LearnerSpec(DEFAULT_LABEL, "mprank", True, FACTOR_PARAMS)
+        job = LearnJob(FILES, (spec,), {}, train.min_ratings, train.margin, limits)
+        made = learn_batches(iter([part.blocks]), job, lambda files: self.features)
+        self.models = pa.Table.from_batches(list(made))
+        facts = pa.record_batch({
+            "title": pa.nulls(data.n_items, pa.string()),
+            "n_ratings": pa.array(np.bincount(data.items, minlength=data.n_items), pa.int32()),
+            "candidate": pa.array(np.ones(data.n_items, dtype=bool)),
+        })  # fmt: skip
+        self.catalogue = Catalogue.of(self.features, facts, choices=True)
+        self.plain = Catalogue.of(self.features, facts)
+
+    def measured(self, beta: float) -> Measured:
+        """Return the measures of the lists with a beta."""
+        job = RecommendJob(FILES, DEFAULT_LABEL, TOP, 0, None, 1.0, 5.0, beta)
+        models = scoring_models(as_known(self.models), Asked(DEFAULT_LABEL, None))
+        places = pa.array(np.arange(self.part.shape[0]), pa.int32())
+        rows = with_models(training_parts(self.part.blocks), models, places)
+        catalogue = self.catalogue if beta else self.plain
+        left_out = left_out_of(rows, job, catalogue)
+        # ids are in the order of the numbers, so positions are numbers
+        return self.part.measured(best_positions(rows, job, self.features, catalogue, left_out))
+
+    def misranking(self) -> float:
+        """Return the mean misranking on the held-out ratings."""
+        users = held_out(self.part.blocks)
+        rows = as_known(self.models).combine_chunks().to_batches()[0]
+        scores = ragged(predictions(rows, users, self.features, None).scores)[0]
+        values = batch_metrics(
+            scores, users.ratings, users.ends, on_rating_scale=np.ones(len(rows), bool), top=TOP,
+            relevant_from=RELEVANT, epsilon=0.25, levels=None,
+        )  # fmt: skip
+        return float(np.nanmean(values["misranking"]))
 
 
-def own_parts(part: Part, spark: SparkSession) -> tuple[Matrix, Matrix]:
-    """Return the default's scores of all items, and what its users' choices add at beta 1."""
-    features = open_distributed(distribute_files(spark, part.run))
-    models = part.run.read(MODELS).where(f"learner = '{DEFAULT}'").toArrow()
-    models = models.take(pc.index_in(part.user_ids, models.column("user_id").combine_chunks()))
-    values, ends = ragged(models.column("weights").combine_chunks())
-    weights = np.zeros((len(models), features.matrix.shape[1]))
-    weights[np.diff(ends) > 0] = values.reshape(-1, weights.shape[1])
-    scores = weights @ features.matrix.T.astype(np.float64)
-    offset_weight = models.column("offset_weight").to_numpy()
-    scores += offset_weight[:, None] * np.asarray(features.offset)
-    scores += models.column("intercept").to_numpy()[:, None]
-    sizes = np.bincount(part.users[part.training], minlength=part.shape[0])
-    assert features.choice is not None
-    codes = features.choice.codes(
-        part.items[part.training], np.concatenate([[0], np.cumsum(sizes)])
-    )
-    return scores, codes @ features.choice.decoder.T.astype(np.float64)
+def as_known(models: pa.Table) -> pa.Table:
+    """Return the models with all columns that scoring reads."""
+    return as_scoring(models)
 
 
 def popularity(part: Part) -> Iterator[Candidate]:
-    yield "", lambda: np.tile(part.chosen().sum(axis=0), (part.shape[0], 1))
+    """The items with the most training ratings."""
+    yield "", lambda: np.tile(part.chosen.sum(axis=0), (part.shape[0], 1))
 
 
 def ease(part: Part) -> Iterator[Candidate]:
     """Steck, WWW 2019: a linear model of every item on all others, none on itself."""
-    chosen = part.chosen()
-    gram = (chosen.T @ chosen).astype(np.float64)
+    gram = (part.chosen.T @ part.chosen).astype(np.float64)
 
     def scores(ridge: float) -> Matrix:
         inverse = np.linalg.inv(gram + ridge * np.eye(len(gram)))
         weights = -inverse / np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
-        return np.asarray(chosen @ weights.astype(np.float32))
+        return np.asarray(part.chosen @ weights.astype(np.float32))
 
-    for ridge in RIDGES:
-        yield f"ridge {ridge:g}", lambda ridge=ridge: scores(ridge)  # type: ignore[misc]
+    for ridge in part.grids.ridges:
+        yield f"ridge {ridge:g}", partial(scores, ridge)
 
 
 def item_knn(part: Part) -> Iterator[Candidate]:
     """Sums of the shrunken cosines of an item's k nearest items with those that were chosen."""
-    chosen = part.chosen()
-    together = chosen.T @ chosen
+    together = part.chosen.T @ part.chosen
     sizes = np.diag(together).copy()
     np.fill_diagonal(together, 0.0)
 
     def scores(k: int, shrinkage: float) -> Matrix:
-        cosines = together / (np.sqrt(np.outer(sizes, sizes)) + shrinkage + 1e-9)
-        if k < len(cosines):
-            least = -np.partition(-cosines, k, axis=0)[k]
-            cosines = np.where(cosines < least, 0.0, cosines)
-        return np.asarray(chosen @ cosines)
+        cosines = together / (np.sqrt(np.outer(sizes, sizes)) + np.float32(shrinkage + 1e-6))
+        least = -np.partition(-cosines, k, axis=0)[k]
+        cosines[cosines < least] = 0.0
+        return np.asarray(part.chosen @ cosines)
 
-    for k in NEIGHBOURS:
-        for shrinkage in SHRINKAGES:
-            yield f"{k} neighbours, shrinkage {shrinkage:g}", lambda k=k, s=shrinkage: scores(k, s)  # type: ignore[misc]
-
-
-def als(part: Part, spark: SparkSession, implicit: bool) -> Iterator[Candidate]:
-    """MLlib's: of the ratings, or of what was chosen."""
-    rows = np.column_stack([part.users, part.items, part.ratings])[part.training]
-    if implicit:
-        rows[:, 2] = 1.0
-
-    table = pa.table({"user": rows[:, 0].astype(np.int32), "item": rows[:, 1].astype(np.int32),
-                      "rating": rows[:, 2].astype(np.float32)})  # fmt: skip
-    frame = spark.createDataFrame(table).cache()
-
-    def scores(rank: int, reg: float, alpha: float) -> Matrix:
-        model = ALS(
-            rank=rank, regParam=reg, alpha=alpha, implicitPrefs=implicit, maxIter=10, seed=0
-        ).fit(frame)
-        sides = []
-        for factors, size in (
-            (model.userFactors, part.shape[0]),
-            (model.itemFactors, part.shape[1]),
-        ):
-            found = factors.toArrow()
-            side = np.zeros((size, rank))
-            side[found.column("id").to_numpy()] = np.vstack(
-                found.column("features").to_numpy(zero_copy_only=False)
-            )
-            sides.append(side)
-        return np.asarray(sides[0] @ sides[1].T)
-
-    if implicit:
-        for rank, alpha in IMPLICIT:
-            for reg in IMPLICIT_REGS:
-                yield (f"rank {rank}, alpha {alpha:g}, {reg:g}",
-                       lambda r=rank, a=alpha, g=reg: scores(r, g, a))  # type: ignore[misc]  # fmt: skip
-    else:
-        for rank, reg in EXPLICIT:
-            yield f"rank {rank}, {reg:g}", lambda r=rank, g=reg: scores(r, g, 1.0)  # type: ignore[misc]
+    for k in part.grids.neighbours:
+        for shrinkage in part.grids.shrinkages:
+            yield f"{k} neighbours, shrinkage {shrinkage:g}", partial(scores, k, shrinkage)
 
 
-def chosen_within(inner: Iterator[Candidate], part: Part) -> tuple[str, float]:
+@njit(cache=True, nogil=True)
+def solved(
+    ends: Any, others: Any, targets: Any, vectors: Any, system: Any, per_rating: float, found: Any
+) -> None:
+    """Solve ``(system + Σ vv′ + per_rating · n) x = Σ target · v`` for every row."""
+    rank = vectors.shape[1]
+    for row in range(len(ends) - 1):
+        left, right = system.copy(), np.zeros(rank)
+        for place in range(ends[row], ends[row + 1]):
+            v = vectors[others[place]]
+            right += targets[place] * v
+            for p in range(rank):
+                for q in range(rank):
+                    left[p, q] += v[p] * v[q]
+        for p in range(rank):
+            left[p, p] += per_rating * (ends[row + 1] - ends[row]) + 1e-9
+        found[row] = np.linalg.solve(left, right)
+
+
+def als_scores(part: Part, rank: int, targets: Matrix, all_pairs: float, ridge: float) -> Matrix:
+    """Alternating least squares: of choices with a weight of all pairs, else of the ratings.
+
+    The ridge is over the root of the mean number of ratings of a row, or per rating.
+    """
+    data = part.sampled
+    users = np.repeat(np.arange(data.n_users), np.diff(data.ends))
+    order = np.argsort(data.items, kind="stable")
+    sizes = np.bincount(data.items, minlength=data.n_items)
+    sides = ((data.ends, data.items.astype(np.int64), targets),
+             (np.concatenate([[0], np.cumsum(sizes)]), users[order], targets[order]))  # fmt: skip
+    found = [np.empty((data.n_users, rank)),
+             np.random.default_rng(0).normal(0.0, 0.1, (data.n_items, rank))]  # fmt: skip
+    for half in range(2 * ROUNDS + 1):
+        ends, others, values = sides[half % 2]
+        vectors = found[1 - half % 2]
+        system = all_pairs * (vectors.T @ vectors)
+        per_rating = ridge
+        if all_pairs:
+            system += ridge * np.sqrt(len(values) / (len(ends) - 1)) * np.eye(rank)
+            per_rating = 0.0
+        solved(ends, others, values, vectors, system, per_rating, found[half % 2])
+    return np.asarray(found[0] @ found[1].T)
+
+
+def als_implicit(part: Part) -> Iterator[Candidate]:
+    """Hu, Koren and Volinsky: 1 for what was chosen, 0 with a smaller weight for all pairs."""
+    ones = np.ones(len(part.sampled.items))
+    for rank in part.grids.ranks:
+        for weight in part.grids.all_pairs:
+            for ridge in part.grids.choice_ridges:
+                yield (f"rank {rank}, weight {weight:g}, ridge {ridge:g}",
+                       partial(als_scores, part, rank, ones, weight, ridge))  # fmt: skip
+
+
+def als_explicit(part: Part) -> Iterator[Candidate]:
+    """The ratings alone, less their mean."""
+    centred = part.sampled.ratings - part.sampled.ratings.mean()
+    for rank in part.grids.explicit_ranks:
+        for ridge in part.grids.explicit_ridges:
+            yield (f"rank {rank}, ridge {ridge:g}",
+                   partial(als_scores, part, rank, centred, 0.0, ridge))  # fmt: skip
+
+
+FAMILIES = {"most popular": popularity, "EASE": ease, "ALS implicit": als_implicit,
+            "item-kNN": item_knn, "ALS explicit": als_explicit}  # fmt: skip
+
+
+def mean(found: Measured, name: str = "ndcg") -> float:
+    return float(np.nanmean(found[name]))
+
+
+def chosen_within(name: str, inner: Part) -> str:
     """Return the settings with the best NDCG on what is held back of the training part."""
-    found = {name: float(np.nanmean(part.measured(scores())["ndcg"])) for name, scores in inner}
-    best = max(found, key=lambda name: found[name])
-    return best, found[best]
+    found = {settings: mean(inner.measured(inner.best(scores())))
+             for settings, scores in FAMILIES[name](inner)}  # fmt: skip
+    best = max(found, key=lambda settings: found[settings])
+    print(f"within the training part, {name}: {best or '-'}: {found[best]:.4f}", flush=True)
+    return best
 
 
-def with_settings(candidates: Iterator[Candidate], wanted: str) -> Matrix:
-    return next(scores() for name, scores in candidates if name == wanted)
-
-
-def compare(spark: SparkSession, path: str, kind: str, folder: Path) -> None:
-    outer = made(spark, "outer", f"store={folder}", f"input.path={path}", f"input.format={kind}")
-    inner_file = folder / "training.csv"
-    outer.write_training(inner_file)
-    inner = made(spark, "inner", f"store={folder}", f"input.path={inner_file}",
-                 "input.format=csv", "prepare.train_share=0.8")  # fmt: skip
-    scores, choices = own_parts(inner, spark)
-    of_beta = {beta: float(np.nanmean(inner.measured(scores + beta * choices)["ndcg"]))
-               for beta in BETAS}  # fmt: skip
-    beta = max(of_beta, key=lambda value: of_beta[value])
-    print(
-        "within the training part: " + ", ".join(f"beta {b:g}: {v:.4f}" for b, v in of_beta.items())
-    )
-    default = load_config(ROOT / "conf/default.yaml", []).recommend.beta
-    scores, choices = own_parts(outer, spark)
-    rows: dict[str, Measured] = {
-        f"default, beta {default:g}": outer.measured(scores + default * choices),
-        f"beta {beta:g}, chosen within": outer.measured(scores + beta * choices),
-        "expected rating alone": outer.measured(scores),
-        "choices alone": outer.measured(choices),
+def compare(outer: Part, inner: Part, names: list[str]) -> None:
+    default = RecommendConfig().beta
+    within = Default(inner)
+    of_beta = {beta: mean(within.measured(beta)) for beta in BETAS}
+    beta = max(of_beta, key=lambda each: of_beta[each])
+    values = ", ".join(f"{each:g}: {value:.4f}" for each, value in of_beta.items())
+    print(f"within the training part, NDCG@10 by beta: {values}", flush=True)
+    ours = Default(outer)
+    curve = {each: ours.measured(each) for each in BETAS}
+    rows = {
+        f"default, beta {default:g}": ours.measured(default),
+        f"beta {beta:g}, as chosen within": curve[beta],
+        "expected rating alone, beta 0": curve[0.0],
     }
-    check_table(outer, rows[f"default, beta {default:g}"])
-    families: dict[str, Callable[[Part], Iterator[Candidate]]] = {
-        "most popular": popularity, "item-kNN": item_knn, "EASE": ease,
-        "ALS implicit": lambda part: als(part, spark, True),
-        "ALS explicit": lambda part: als(part, spark, False),
-    }  # fmt: skip
-    for name, family in families.items():
-        settings, value = chosen_within(family(inner), inner)
-        print(f"within the training part: {name}: {settings or '-'}: {value:.4f}", flush=True)
-        rows[f"{name} {settings}".strip()] = outer.measured(with_settings(family(outer), settings))
-    print_table(rows)
-    print_misranking(outer)
-    for value in BETAS:
-        found = outer.measured(scores + value * choices)
-        print(f"beta,{value:g},{np.nanmean(found['ndcg']):.4f},{np.nanmean(found['recall']):.4f},"
-              f"{found['coverage']:.4f},{found['gini']:.4f}")  # fmt: skip
-
-
-def check_table(part: Part, found: Measured) -> None:
-    """Fail unless the stage `evaluate` measures the same lists alike."""
-    rows = part.run.read(LIST_METRICS).where(f"user_group = 'all' and learner = '{DEFAULT}'")
-    table = {row["metric"]: row["mean"] for row in rows.collect()}
-    for name in ("ndcg", "recall", "coverage", "gini"):
-        assert abs(table[name] - float(np.nanmean(found[name]))) < 1e-6, (name, table, found)
-    print("the table list_metrics has the same NDCG, recall, coverage and Gini")
+    print(f"misranking on the held-out half, whatever beta: {ours.misranking():.4f}")
+    print("beta,ndcg,recall,coverage,gini")
+    for each, found in curve.items():
+        print(f"{each:g},{mean(found):.4f},{mean(found, 'recall'):.4f},{found['coverage']:.4f},"
+              f"{found['gini']:.4f}")  # fmt: skip
+    for name in names:
+        family, settings = FAMILIES[name], chosen_within(name, inner)
+        scores = next(make() for each, make in family(outer) if each == settings)
+        rows[f"{name} {settings}".strip()] = outer.measured(outer.best(scores))
+        print_table(rows)
 
 
 def print_table(rows: dict[str, Measured]) -> None:
+    """Print all rows so far: the last table is whole."""
     ours = next(iter(rows.values()))
     print("| lists | NDCG@10 | recall@10 | coverage | Gini | default's NDCG@10 − this one's |")
     print("|---|---|---|---|---|---|")
@@ -283,26 +383,22 @@ def print_table(rows: dict[str, Measured]) -> None:
         if paired.t_interval is not None and found is not ours:
             low, high = paired.t_interval
             gain = f"{paired.mean_difference:+.4f} ({low:+.4f} to {high:+.4f})"
-        print(f"| {name} | {np.nanmean(found['ndcg']):.4f} | {np.nanmean(found['recall']):.4f} | "
+        print(f"| {name} | {mean(found):.4f} | {mean(found, 'recall'):.4f} | "
               f"{found['coverage']:.3f} | {found['gini']:.3f} | {gain} |")  # fmt: skip
 
 
-def print_misranking(part: Part) -> None:
-    rows = part.run.read(METRICS).where(f"learner = '{DEFAULT}'").agg({"misranking": "avg"}).head()
-    print(f"misranking of {DEFAULT} on the held-out half: {rows[0] if rows else float('nan'):.4f}")
-
-
 def main() -> None:
-    path, kind = sys.argv[1:3]
-    settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4",
-                "spark.driver.memory": "2g"}  # fmt: skip
-    with (
-        tempfile.TemporaryDirectory(prefix="spark-rank-") as folder,
-        spark_session("lists", settings) as spark,
-        threadpool_limits(2),
-    ):
-        print(f"{Path(path).name}: lists of {TOP} among all items")
-        compare(spark, path, kind, Path(folder))
+    path = Path(sys.argv[1])
+    rows = read_ratings(path)
+    users = rows[:, 0].astype(int)
+    training = is_training(users, TRAIN_SHARE, 0)
+    shape = int(users.max()) + 1, int(rows[:, 1].max()) + 1
+    grids = Grids.small() if len(rows) > 500_000 else Grids()
+    outer, learned = Part(rows, training, shape, grids), rows[training]
+    inner = Part(learned, is_training(users[training], INNER_SHARE, 1), shape, grids)
+    print(f"{path.name}: {len(rows):,} ratings of {shape[0]:,} users and {shape[1]:,} items, lists "
+          f"of {TOP} among all items outside the training part", flush=True)  # fmt: skip
+    compare(outer, inner, sys.argv[2:] or list(FAMILIES))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The docs' figure of online curves: measured, kept as numbers beside it, and drawn from these.
+"""The docs' figures: measured, kept as numbers beside them, and drawn from these.
 
 ``python benchmarks/pictures.py measure`` goes through sequences of ``prank_synthetic``, which takes
-some seconds, and draws. ``python benchmarks/pictures.py`` draws what is kept.
+some seconds, and draws the online curves. ``python benchmarks/pictures.py`` draws what is kept. The
+numbers of how lists change with beta are those that ``benchmarks/lists.py`` prints last.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from spark_rank.experiments.frame import Study
 
 FOLDER = Path(__file__).parents[1] / "docs/benchmarks/pictures"
 NAME = "online-curves"
+LISTS = "list-beta"
 SEQUENCES = 20
 # read on white and on black
 GREY = "#808080"
@@ -65,16 +68,37 @@ def draw_curves(axes: Axes) -> None:
     axes.legend(frameon=False, labelcolor=GREY)
 
 
-def draw() -> None:
+def draw_lists(axes: Axes) -> None:
+    """Draw the figures of lists over beta, each over its greatest value."""
+    with (FOLDER / f"{LISTS}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    x = [float(row["beta"]) for row in rows]
+    lines = (("ndcg", "NDCG@10", "#e8710a"), ("recall", "recall@10", "#3b82f6"),
+             ("coverage", "coverage", "#16a34a"), ("gini", "Gini", "#a855f7"))  # fmt: skip
+    for name, words, colour in lines:
+        values = np.array([float(row[name]) for row in rows])
+        label = f"{words}, at most {100 * values.max():.0f} %"
+        axes.plot(x, values / values.max(), color=colour, label=label, linewidth=1.6, marker="o",
+                  markersize=3)  # fmt: skip
+    axes.set(xlabel="beta", ylabel="over the greatest value", ylim=(0.0, 1.05))
+    axes.set_xscale("symlog", linthresh=1.0)
+    axes.set_xlim(-0.1, 1.1 * x[-1])
+    axes.set_xticks(x, [f"{value:g}" for value in x])
+    axes.minorticks_off()
+    axes.legend(frameon=False, labelcolor=GREY)
+
+
+def draw(name: str, draw_axes: Callable[[Axes], None]) -> None:
+    """Draw a figure from its numbers."""
     with mpl.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-        draw_curves(axes)
+        draw_axes(axes)
         text = StringIO()
         figure.savefig(
             text, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
         )
         plt.close(figure)
-    where = FOLDER / f"{NAME}.svg"
+    where = FOLDER / f"{name}.svg"
     # a tenth of a point is finer than anybody sees, and half the bytes
     short = re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}", text.getvalue())
     where.write_text("\n".join(line.rstrip() for line in short.splitlines()) + "\n")
@@ -84,4 +108,5 @@ def draw() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["measure"]:
         measure()
-    draw()
+    draw(NAME, draw_curves)
+    draw(LISTS, draw_lists)

@@ -55,6 +55,7 @@ def command_parser() -> PageParser:
     add_plan(commands, _add_config_arguments)
     _add_history(commands)
     _add_track(commands)
+    _add_demo(commands)
     commands.add_parser("formats", help="list the formats that input.format can name")
     return parser
 
@@ -230,6 +231,17 @@ def _add_track(commands: Any) -> None:
     _add_config_arguments(track)
 
 
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="write a page that learns in a browser: choose, rate, see the others ranked",
+        description="Write <store>/runs/run_id=<id>/demo/index.html: one page, to be opened from a "
+        "disk or a telephone, that needs no server and no network. Whoever rates a few items in it "
+        "sees MPRank and PRank learn, and all other items in the order that they learned.",
+    )
+    _add_config_arguments(demo)
+
+
 def _dispatch(options: argparse.Namespace) -> int:
     if "log_format" in options:
         events.configure(options.log_format)
@@ -239,7 +251,7 @@ def _dispatch(options: argparse.Namespace) -> int:
         "java": _show_java, "config": _show_config, "formats": _show_formats,
         "learners": _show_learners, "explain": _explain, "reproduce": _reproduce,
         "runs": _manage_runs, "plan": _show_plan, "history": _show_history, "track": _track,
-        "folds": _show_folds,
+        "demo": _make_demo, "folds": _show_folds,
     }  # fmt: skip
     if options.command in own:
         return own[options.command](options)
@@ -297,6 +309,18 @@ def _track(options: argparse.Namespace) -> int:
     from spark_rank.runs.tracking import track
 
     print(f"MLflow run {track(config)} at {config.tracking.mlflow}", flush=True)
+    return 0
+
+
+def _make_demo(options: argparse.Namespace) -> int:
+    from spark_rank.config import load_config
+
+    config = load_config(options.config, options.sets, options.spark)
+    from spark_rank.runs.demo import make_demo
+
+    page = make_demo(config)
+    size = f"{page.size / 1e6:.1f} MB, {count_of(page.items, 'item')}"
+    print(f"demo        {page.path.removeprefix('file:')} ({size})", flush=True)
     return 0
 
 

@@ -43,6 +43,11 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {"learners", "metrics", "preference", "features", "records", "config"},
     "planning": {"config", "features", "learners", "records"},
     "report": {"learners", "experiments", "metrics", "records"},
+    # a run as a page that learns in a browser
+    "demo": {
+        "reader", "users.specs", "features.files", "learners", "tables", "config",
+        "store.self_checked",
+    },
     # runs in MLflow
     "tracking": {
         "reader", "store.run_records", "users.user_groups", "tables", "records", "session.files",
@@ -56,7 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     # what `spark-rank runs`, `plan`, `explain`, `track` and `recommend --user` do
     "runs": {
         "store", "stages", "planning", "records", "session", "config", "metrics", "learners",
-        "reader", "tables", "tracking", "users.measuring",
+        "reader", "tables", "tracking", "demo", "users.measuring",
     },
     # estimator and model; `stages` for what turns configurations into settings of `frames`
     "ml": {
@@ -92,15 +97,17 @@ PUBLIC: dict[str, set[str]] = {
         "synthetic",
     },
     "features": {
-        "als", "expected", "factor_model", "factors", "files", "gathering", "given", "offset",
-        "panel", "pool", "reference", "similar",
+        "als", "choice", "content", "expected", "factor_model", "factors", "files", "gathering",
+        "given", "offset", "panel", "pool", "reference", "shown", "similar",
     },
     "users": {
         "batches", "best_users", "candidates", "cases", "choice_prior", "ensemble_learning",
         "ensembles", "evaluating", "fitting", "generalization", "grid_edges", "held_out",
-        "joining", "landmarks", "learning", "measuring", "member_sums", "model_rows", "newcomers",
+        "joining", "landmarks", "learning", "list_measuring", "list_summaries", "measuring",
+        "member_sums", "model_rows", "newcomers",
         "predicting", "prior_scores", "problems", "rank_scale", "ranking", "rated_pairs",
-        "recommending", "roc_sums", "selection", "specs", "stored_models", "tuning", "user_groups",
+        "recommending", "roc_sums", "selection", "shown_measuring",
+        "specs", "stored_models", "tuning", "user_groups",
     },
     "sequences": {"examples", "files", "landmarks", "learning", "rivals"},
     "frames": {
@@ -113,7 +120,8 @@ PUBLIC: dict[str, set[str]] = {
         "pointer", "pruning", "records", "run", "run_metrics", "run_records",
         "self_checked", "storage_faults", "verification", "waves",
     },
-    "reader": {"near", "recorded", "recommender", "run_folder", "user_model"},
+    "reader": {"near", "recorded", "recommender", "run_folder", "user_model", "user_rows"},
+    "demo": {"page", "reading"},
     "experiments": {"", "frame", "prank_ellipses", "rating_profile", "rating_set", "summary"},
     "planning": {
         "arguments", "memory", "offer", "plan", "rendering", "shortages", "sizes", "times",
@@ -128,7 +136,7 @@ PUBLIC: dict[str, set[str]] = {
         "training", "tune",
     },
     "ml": set(),
-    "runs": {"arguments", "commands", "folds", "planning", "tracking", "users"},
+    "runs": {"arguments", "commands", "demo", "folds", "planning", "tracking", "users"},
     "tracking": {"connection", "mlflow_run"},
     "help": {"commands", "keys", "learners", "pages"},
     "packaging": set(),
@@ -221,6 +229,7 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
         "config",
         "users",
         "reader",
+        "demo",
         "tracking",
         "help",
     ],

@@ -64,6 +64,7 @@ def _check_paths(config: Config) -> None:
         "input.test_path": config.input.test_path,
         "input.validation_path": config.input.validation_path,
         "input.titles": config.input.titles,
+        "input.items": config.input.items,
         "input.dictionaries_from": config.input.dictionaries_from,
         "synthesize.path": config.synthesize.path,
         "features.given": config.features.given,

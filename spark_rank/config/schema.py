@@ -133,6 +133,13 @@ class InputConfig:
     titles_format: TitleFormatName | None = setting(
         None, "format of the titles; null: recognised from the first line"
     )
+    items: str | None = setting(
+        None,
+        "table that describes items, as CSV with a header, Parquet, or MovieLens' u.item and "
+        "movies.dat: first the item's id, then any columns, with | between several values of a "
+        "cell; factors start from it; null: none",
+        example="movies.dat",
+    )
     max_bad_share: float = setting(
         0.05,
         "ingest fails if a larger share of the rows is unusable (duplicates do not count)",
@@ -305,6 +312,16 @@ class FeaturesConfig:
         "factors: learn from about this many ratings at most, by taking fewer users",
         at_least=1,
     )
+    choices: Literal["prior", "none"] = setting(
+        "prior",
+        "factors: prior: what is expected of users and items depends on who rated what; none: it "
+        "does not, for ratings that are not given by choice",
+    )
+    propensities: Literal["none", "fitted"] = setting(
+        "none",
+        "factors: fitted: also learn how much more probable a rating is the higher it is, and what "
+        "ratings of items shown at random would be; for evaluate.weights",
+    )
     als_rounds: int = setting(10, "als: rounds of ALS", at_least=1, at_most=1000)
     als_regularization: float = setting(
         0.15,
@@ -419,6 +436,11 @@ class TrainConfig:
         True,
         "also learn a constant and the item offset for each user, for comparison: two more rows "
         "per user in models and metrics",
+    )
+    weights: Literal["none", "propensity"] = setting(
+        "none",
+        "propensity: a rating weighs one over its propensity (features.propensities) when its "
+        "user's model is learned; only for learners that take weights, such as mprank",
     )
     min_ratings: int = setting(
         3,
@@ -599,6 +621,11 @@ class EvaluateConfig:
         0.25,
         "epsilon of the svr costs: smaller errors of a rating difference cost nothing",
         at_least=0.0,
+    )
+    weights: Literal["none", "propensity"] = setting(
+        "none",
+        "propensity: also measure as if held-out items had been shown at random, not chosen: every "
+        "rating weighs one over its propensity (features.propensities)",
     )
     activity: list[int] = setting(
         [20, 50, 100, 300],
@@ -799,6 +826,25 @@ class TrackingConfig:
 
 
 @dataclass(frozen=True)
+class DemoConfig:
+    """The page that learns in a browser."""
+
+    items: int = setting(
+        5000,
+        "number of items on the page, the most rated ones; a page of fewer items is smaller",
+        at_least=2,
+        at_most=100_000,
+    )
+    learner: str | None = setting(
+        None,
+        "label of the linear mprank that the page learns; null: the learner of the lists if it is "
+        "one, else the first of train.learners that is",
+        example="mprank_linear",
+    )
+    noun: str = setting("films", "what the page calls the items, a plural", example="jokes")
+
+
+@dataclass(frozen=True)
 class Config:
     """The whole configuration."""
 
@@ -839,6 +885,7 @@ class Config:
     theorems: TheoremsConfig = setting(TheoremsConfig(), "experiment on preference-based ranking")
     experiment: ExperimentConfig = setting(ExperimentConfig(), "one of the papers' experiments")
     tracking: TrackingConfig = setting(TrackingConfig(), "MLflow")
+    demo: DemoConfig = setting(DemoConfig(), "the page of the command demo")
     spark: dict[str, str] = setting(
         {}, "Spark settings by their full names", example="{spark.driver.memory: 4g}"
     )

@@ -4,7 +4,9 @@
 normal priors, ``w_u ~ N(m_u, S)`` and ``(bias_i, factors_i) ~ N(t_i, T)``. The prior means depend
 on who rated *what*, not on the values of the ratings. That of a user is linear in the sum of the
 items' factors and biases over √n, and in log n. That of an item is linear in the same sum over its
-raters' prior means, and not their posterior means, which would count the item's ratings twice.
+raters' prior means, and not their posterior means, which would count the item's ratings twice, and
+in the item's content, where there is any: genres, year. An item without ratings is what its content
+lets expect.
 Everything, noise and priors included, is estimated from the ratings by variational EM. Posteriors
 keep their covariances, so nothing has to be regularised by hand.
 
@@ -60,12 +62,14 @@ class SampledRatings:
     """Training ratings of a sample of users; those of user u are ends[u] to ends[u + 1].
 
     The order of the users does not depend on ratings, so that the first users are a sample, too.
+    `content` has a row of numbers per item.
     """
 
     items: NDArray[np.int32]
     ratings: FloatArray
     ends: IntArray
     n_items: int
+    content: FloatArray | None = None
 
     @property
     def n_users(self) -> int:
@@ -98,7 +102,8 @@ class FactorModel:
     noise : variance of a rating around its prediction.
     choice : (items + 2) × D; the prior mean of a user who rated the items J is
         ``Σ_J choice_j / √|J| + choice_{−2} + choice_{−1} log |J|``, without ratings choice_{−2}.
-    item_means : items × D; the prior means of bias and factors, 0 without ratings.
+    item_means : items × D; the prior means of bias and factors; without ratings they follow from
+        the content alone, and are 0 without content.
     noise_path : the noise after every round.
     """
 
@@ -134,6 +139,7 @@ def fit_factor_model(
     rank: int,
     rounds: int,
     seed: int,
+    choices: bool = True,
     progress: Callable[[int, float], None] | None = None,
     begin_with: int = _BEGIN_WITH,
 ) -> FactorModel:
@@ -142,10 +148,12 @@ def fit_factor_model(
     With more than `begin_with` ratings, the first two thirds of the rounds use only the first
     users, with at most so many ratings, and the others continue from there with all users.
 
+    Without `choices`, the prior means of users and items do not depend on who rated what.
+
     The result depends on the data and the seed alone, not on the number of threads; a change of the
     unit of the ratings only changes the unit of the result. Items without a rating get bias 0 and
-    zero factors. The noise is at least a millionth of the variance of the ratings (of 1 if all are
-    equal).
+    zero factors, or with content what it lets expect. The noise is at least a millionth of the
+    variance of the ratings (of 1 if all are equal).
 
     Raises
     ------
@@ -161,10 +169,10 @@ def fit_factor_model(
         scaled = replace(data, ratings=data.ratings / unit)
         first_rounds = round(_BEGINNING * rounds) if len(data.ratings) > begin_with else 0
         seen = scaled.beginning(begin_with) if first_rounds else scaled
-        estimate = _Estimate(seen, rank, seed)
+        estimate = _Estimate(seen, rank, seed, choices)
         for number in range(rounds):
             if number == first_rounds and seen is not scaled:
-                estimate = _Estimate(scaled, rank, seed).going_on_from(estimate)
+                estimate = _Estimate(scaled, rank, seed, choices).going_on_from(estimate)
             estimate.update_users()
             estimate.update_choice()
             estimate.update_items()
@@ -172,6 +180,7 @@ def fit_factor_model(
             path.append(estimate.noise * unit**2)
             if progress is not None:
                 progress(number + 1, path[-1])
+        estimate.expect_unrated_items()
     return FactorModel(
         estimate.mean * unit,
         estimate.bias * unit,
@@ -186,10 +195,14 @@ def fit_factor_model(
 
 @dataclass(frozen=True)
 class _Choices:
-    """Who rated what: row r, a user or an item, has `others` ends[r] to ends[r + 1]."""
+    """Who rated what: row r, a user or an item, has `others` ends[r] to ends[r + 1].
+
+    If choices do not `tell` anything, their predictors are 0.
+    """
 
     ends: IntArray
     others: NDArray[np.int32]
+    tell: bool = True
 
     @property
     def log_sizes(self) -> FloatArray:
@@ -202,6 +215,8 @@ class _Choices:
 
     def described(self, values: FloatArray) -> FloatArray:
         """Return the predictors of a row's prior mean: the sum over √n, and log n."""
+        if not self.tell:
+            return np.zeros((len(self.ends) - 1, values.shape[1] + 1))
         sums, log_sizes = self.summed(values), self.log_sizes
         sums /= np.exp(0.5 * log_sizes)[:, None]
         return np.column_stack([sums, log_sizes])
@@ -220,7 +235,7 @@ def _regression(seen: FloatArray, targets: FloatArray) -> tuple[FloatArray, Floa
 class _Estimate:
     """The state of EM. Second moments E[xxᵀ] are rows of packed lower triangles."""
 
-    def __init__(self, data: SampledRatings, rank: int, seed: int) -> None:
+    def __init__(self, data: SampledRatings, rank: int, seed: int, choices: bool) -> None:
         self.data, self.width = data, rank + 1
         self.users = data.users()
         self.mean = float(data.ratings.mean())
@@ -231,8 +246,8 @@ class _Estimate:
         ) / (counts + _BIAS_SHRINKAGE)
         self.item_order = np.argsort(data.items, kind="stable")
         item_ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.by_user = _Choices(data.ends, data.items)
-        self.by_item = _Choices(item_ends, self.users[self.item_order])
+        self.by_user = _Choices(data.ends, data.items, choices)
+        self.by_item = _Choices(item_ends, self.users[self.item_order], choices)
         rng = np.random.default_rng(seed)
         self.factors = np.ones((data.n_items, self.width))
         self.factors[:, 1:] = rng.normal(0.0, _START_SPREAD, (data.n_items, rank))
@@ -250,7 +265,9 @@ class _Estimate:
         self.weights = np.zeros((data.n_users, self.width))
         self.weight_moments = np.zeros((data.n_users, len(self.rows)), dtype=np.float32)
         self.choice = np.zeros((data.n_items + 2, self.width))
-        self.item_slopes = np.zeros((self.width + 1, self.width))
+        n_content = 0 if data.content is None else data.content.shape[1]
+        self.choice_slopes = np.zeros((self.width + 1, self.width))
+        self.item_slopes = np.zeros((self.width + 1 + n_content, self.width))
         self.item_constants = np.zeros(self.width)
         self.item_means = np.zeros((data.n_items, self.width))
         # rows are the rated items, in order
@@ -263,7 +280,8 @@ class _Estimate:
         An item that they have not rated starts from its prior.
         """
         for name in ("bias", "factors", "factor_moments", "bias_together", "covariance",
-                     "item_prior", "noise", "choice", "item_slopes", "item_constants"):  # fmt: skip
+                     "item_prior", "noise", "choice", "item_slopes",
+                     "item_constants"):  # fmt: skip
             setattr(self, name, getattr(other, name))
         sums = self.by_user.described(self.choice[:-2])
         self.prior_means = sums[:, :-1] + sums[:, [-1]] * self.choice[-1] + self.choice[-2]
@@ -290,24 +308,45 @@ class _Estimate:
         described = np.column_stack([self.factors, self.bias])
         seen = self.by_user.described(described)
         slopes, constants = _regression(seen, self.weights)
-        self.choice[:-2] = described @ slopes[:-1]
+        self.choice_slopes = slopes[:-1]
+        self.choice[:-2] = described @ self.choice_slopes
         self.choice[-2], self.choice[-1] = constants, slopes[-1]
         self.prior_means = seen @ slopes + constants
         moments = self.weight_moments.mean(axis=0, dtype=np.float64)
         self.covariance = self._around(self.prior_means, self.weights, moments)
 
     def update_item_means(self) -> None:
-        """Regress bias and factors on the raters; the residual covariance is T."""
-        seen = self.by_item.described(self.prior_means)[self.rated]
+        """Regress bias and factors on raters and content; the residual covariance is T."""
+        seen = self._known_of_items()[self.rated]
         self.item_slopes, self.item_constants = _regression(seen, self.item_posteriors)
         self.item_means = self._expected_items()
         moments = self.item_moments.mean(axis=0, dtype=np.float64)
         self.item_prior = self._around(self.item_means[self.rated], self.item_posteriors, moments)
 
+    def _known_of_items(self) -> FloatArray:
+        raters = self.by_item.described(self.prior_means)
+        return raters if self.data.content is None else np.hstack([raters, self.data.content])
+
     def _expected_items(self) -> FloatArray:
-        means = self.by_item.described(self.prior_means) @ self.item_slopes + self.item_constants
+        means = self._known_of_items() @ self.item_slopes + self.item_constants
         means[~self.rated] = 0.0
         return means
+
+    def expect_unrated_items(self) -> None:
+        """Give items without a rating what their content lets expect, if there is content.
+
+        This is another regression, on the content alone: how few people rated an item says
+        something of the item, but that nobody could rate it yet says nothing.
+        """
+        content, unrated = self.data.content, ~self.rated
+        if content is None or not unrated.any():
+            return
+        slopes, constants = _regression(content[self.rated], self.item_posteriors)
+        means = content[unrated] @ slopes + constants
+        self.item_means[unrated], self.bias[unrated] = means, means[:, 0]
+        self.factors[unrated, 1:] = means[:, 1:]
+        described = np.column_stack([self.factors, self.bias])[unrated]
+        self.choice[:-2][unrated] = described @ self.choice_slopes
 
     def _around(self, means: FloatArray, found: FloatArray, moments: FloatArray) -> FloatArray:
         """Return the covariance around the prior means, from posterior means and moments."""

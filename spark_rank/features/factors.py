@@ -72,6 +72,7 @@ def learn_factors(
     rank: int,
     rounds: int,
     seed: int,
+    choices: bool = True,
     progress: Callable[[int, float], None] | None = None,
 ) -> Factors:
     """Fit the model and return its factors whitened, with noise 1, as learners use them.
@@ -81,7 +82,7 @@ def learn_factors(
     mean squared distance of an item from the mean of all items.
     """
     model: FactorModel = fit_factor_model(
-        data, rank=rank, rounds=rounds, seed=seed, progress=progress
+        data, rank=rank, rounds=rounds, seed=seed, choices=choices, progress=progress
     )
     with threadpool_limits(1, user_api="blas"):
         features, prior = model.whitened()

@@ -93,9 +93,12 @@ def user_numbers(rows: DataFrame, count: int, known: DataFrame | None = None) ->
     return number_ids(rows.select("user_id"), "user_id", "user", known, few=few)
 
 
-def item_numbers(rows: DataFrame, count: int) -> DataFrame:
-    """Return ``item_id, item`` of the `count` ratings' items."""
-    return number_ids(rows.select("item_id"), "item_id", "item", few=count <= _FEW_RATINGS)
+def item_numbers(rows: DataFrame, count: int, content: DataFrame | None = None) -> DataFrame:
+    """Return ``item_id, item`` of the `count` ratings' items, and of those with `content`."""
+    ids = rows.select("item_id")
+    if content is not None:
+        ids = ids.unionByName(content.select("item_id").distinct())
+    return number_ids(ids, "item_id", "item", few=count <= _FEW_RATINGS)
 
 
 def number_ratings(

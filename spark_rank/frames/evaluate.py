@@ -18,11 +18,18 @@ from spark_rank.users.evaluating import (
     MODEL_COLUMNS,
     EvaluateJob,
     evaluate_bucket,
+    shown_bucket,
 )
 from spark_rank.users.joining import MODELS_SCHEMA, Asked
 from spark_rank.users.list_measuring import SUM_COLUMNS, SUM_SCHEMA, MeasureJob, measure_bucket
 from spark_rank.users.recommending import Shared
 from spark_rank.users.roc_sums import ROC_SUM_COLUMNS, roc_table, summed_curves
+from spark_rank.users.shown_measuring import (
+    USER_COLUMNS,
+    USER_SCHEMA,
+    ShownJob,
+    shown_summary,
+)
 from spark_rank.users.user_groups import UserGroups
 
 # users whose scores of all items are in memory at once
@@ -43,6 +50,20 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
         f"{ddl(METRICS.columns)}, {CURVE} array<float>",
         tasks,
     )
+
+
+def shown(blocks: DataFrame, models: DataFrame, job: ShownJob, tasks: int) -> pa.Table:
+    """Return the table `shown_metrics`: the metrics if held-out items had been shown at random."""
+    rows = with_models(
+        held_out_part(blocks),
+        models,
+        MODEL_COLUMNS,
+        partial(shown_bucket, job=job),
+        USER_SCHEMA,
+        ddl(USER_COLUMNS),
+        tasks,
+    )
+    return shown_summary(rows.toArrow())
 
 
 def list_sums(

@@ -17,10 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_rank.errors import InputDataError
 from spark_rank.features.als import learn_als_factors
 from spark_rank.features.choice import Choice, learn_choice
+from spark_rank.features.content import Content, encoded
 from spark_rank.features.factor_model import most_users
 from spark_rank.features.factors import Factors, learn_factors, sample_users
 from spark_rank.features.files import write_files
@@ -29,17 +31,22 @@ from spark_rank.features.offset import item_offsets
 from spark_rank.features.panel import covering_panel, most_active_panel
 from spark_rank.features.pool import ReviewerPool
 from spark_rank.features.reference import CollectedPool, activity_group, collect_pool
+from spark_rank.features.shown import learn_shown
 from spark_rank.records.features import (
     FactorFacts,
     FeatureFacts,
     FeatureFiles,
     GivenFacts,
     ReviewerFacts,
+    ShownFacts,
 )
 from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
 _ROWS_AT_ONCE = 1 << 16
+# ratings of the users from whom the model of choices is learned, at most: more of them would take
+# longer than the factors themselves
+_CHOICES = 4_000_000
 # bytes of the table of items per task: Spark sends a task as one message of at most 128 MB
 _TASK_BYTES = 1 << 26
 Progress = Callable[[int, float], None]
@@ -103,12 +110,17 @@ def factor_features(
     seed: int,
     user_share: float = 1.0,
     max_ratings: int = 10_000_000,
+    choices: bool = True,
+    propensities: bool = False,
+    content: DataFrame | None = None,
     progress: Progress | None = None,
 ) -> FeatureArrays:
     """Learn item factors, the prior of users and what they choose from a hash sample of the users.
 
     The sample is `user_share` of the users, or less if it had more than about `max_ratings`.
-    `progress` is called with the number of every round and the noise.
+    Without `choices`, priors do not know who rated what. With `propensities`, the facts say
+    what ratings of items shown at random would be. `content` (``item, name, value``) says what the
+    items are. `progress` is called with the number of every round and the noise.
     """
     in_order = items.select("item", "item_id").toArrow().sort_by("item")
     data = sample_users(
@@ -124,11 +136,29 @@ def factor_features(
             "features: the sample of users has no training rating: raise features.user_share or "
             "features.max_ratings"
         )
-    factors = learn_factors(data, rank=rank, rounds=rounds, seed=seed, progress=progress)
-    choice = learn_choice(
-        data.items, data.ends, data.n_items, scale=float(np.sqrt(factors.noise)), seed=seed
+    columns = None if content is None else content_columns(content, len(in_order))
+    data = replace(data, content=None if columns is None else columns.matrix)
+    factors = learn_factors(
+        data, rank=rank, rounds=rounds, seed=seed, choices=choices, progress=progress
     )
-    return replace(_with_factors(in_order, factors), choice=choice)
+    shown = None
+    if propensities:
+        shown = learn_shown(data, rank=rank, rounds=rounds, seed=seed, choices=choices)
+    choosers = data.beginning(_CHOICES)
+    choice = learn_choice(
+        choosers.items,
+        choosers.ends,
+        choosers.n_items,
+        scale=float(np.sqrt(factors.noise)),
+        seed=seed,
+    )
+    return replace(_with_factors(in_order, factors, columns, shown), choice=choice)
+
+
+def content_columns(content: DataFrame, n_items: int) -> Content | None:
+    """Return the columns of ``item, name, value``; the order of the rows decides nothing."""
+    rows = content.select(F.col("item").alias("place"), "name", "value")
+    return encoded(rows.orderBy("name", "value", "place").toArrow(), n_items)
 
 
 def als_features(
@@ -163,13 +193,20 @@ def als_features(
     return _with_factors(offsets.select(["item", "item_id"]), factors)
 
 
-def _with_factors(items: pa.Table, factors: Factors) -> FeatureArrays:
+def _with_factors(
+    items: pa.Table,
+    factors: Factors,
+    content: Content | None = None,
+    shown: ShownFacts | None = None,
+) -> FeatureArrays:
     kind = partial(
         FactorFacts,
         users=factors.n_users,
         ratings=factors.n_ratings,
         noise=factors.noise,
         spread=factors.spread,
+        content=() if content is None else content.names,
+        shown=shown,
     )
     offsets = items.append_column("offset", pa.array(factors.offset))
     return FeatureArrays.shared(offsets, factors.matrix, factors.prior, kind=kind)

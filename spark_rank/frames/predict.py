@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_rank.frames.udfs import predict_udf
+from spark_rank.records.features import ShownFacts
 from spark_rank.users.predicting import SCORED_BY, PairJob
 
 
@@ -35,3 +36,14 @@ def predict(
         known, F.col("_model_of").isNotNull() & F.col("_number_of").isNotNull()
     ).withColumn(prediction, predict_udf(job)(F.col(user), "_model", "_number"))
     return predicted.drop("_model_of", "_model", "_number_of", "_number")
+
+
+def as_shown(prediction: Column, facts: ShownFacts) -> Column:
+    """Return what users would say of items shown at random, from predictions of chosen ratings.
+
+    The same as `spark_rank.features.shown.shown_ratings`.
+    """
+    square, linear, constant = (F.lit(value) for value in facts.curve)
+    within = F.greatest(F.lit(facts.low), F.least(F.lit(facts.high), prediction))
+    slope = 2.0 * square * within + linear
+    return (square * within + linear) * within + constant + slope * (prediction - within)

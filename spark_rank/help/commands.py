@@ -233,8 +233,18 @@ EXAMPLES = {
         "spark-rank track --set run_id=tuesday tracking.mlflow=http://127.0.0.1:5000",
         "spark-rank track --set run_id=tuesday tracking.mlflow=sqlite:///mlflow.db",
     ),
+    "demo": (
+        "spark-rank demo --set run_id=monday",
+        "spark-rank demo --set demo.items=2000 demo.noun=jokes",
+    ),
     "formats": ("spark-rank formats", "spark-rank ingest --set input.path=u.data input.format=csv"),
 }
+
+# sections of the configuration that commands without a stage read
+_SECTIONS = {
+    "explain": ("recommend",), "reproduce": ("experiment",), "track": ("tracking",),
+    "demo": ("demo",),
+}  # fmt: skip
 
 
 def examples_of(command: str) -> tuple[str, ...]:
@@ -244,7 +254,10 @@ def examples_of(command: str) -> tuple[str, ...]:
 
 def sections_of(command: str) -> tuple[str, ...]:
     """Return the sections of the configuration that are a command's own."""
-    borrowed = {
-        "explain": ("recommend",), "reproduce": ("experiment",), "track": ("tracking",),
-    }  # fmt: skip
-    return STAGES[command].sections if command in STAGES else borrowed.get(command, ())
+    return STAGES[command].sections if command in STAGES else _SECTIONS.get(command, ())
+
+
+def commands_that_read(key: str) -> list[str]:
+    """Return the commands without a stage that read a key of this dotted name."""
+    section = key.partition(".")[0]
+    return [command for command, sections in _SECTIONS.items() if section in sections]

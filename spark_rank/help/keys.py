@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from spark_rank.config import Config
 from spark_rank.config.describing import Key, describe
 from spark_rank.errors import ConfigError
-from spark_rank.help.commands import STAGES
+from spark_rank.help.commands import STAGES, commands_that_read
 from spark_rank.help.layout import columns, cut, paragraph
 from spark_rank.visible import visible
 
@@ -63,10 +63,13 @@ def section_lines(names: Iterable[str]) -> list[str]:
 
 
 def stages_that_read(name: str) -> list[str]:
-    """Return the stages that read a key; the pipeline only where no stage of it does."""
+    """Return the stages that read a key; the pipeline only where no stage of it does.
+
+    A key that no stage reads is read by commands without a stage.
+    """
     readers = [stage for stage, page in STAGES.items() if page.reads(name)]
     stages = [stage for stage in readers if stage != "pipeline"]
-    return stages or readers
+    return stages or readers or commands_that_read(name)
 
 
 def explained(name: str) -> str:

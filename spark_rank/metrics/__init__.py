@@ -42,6 +42,11 @@ from spark_rank.metrics.roc import auc, auc_interval, roc_curve
 from spark_rank.metrics.scorers import misranking_scorer, msd_scorer, rank_loss_scorer
 from spark_rank.metrics.top import average_precision, ndcg, precision, recall
 from spark_rank.metrics.training import TRAINING_METRICS, batch_training_metrics
+from spark_rank.metrics.weighted import (
+    effective_size,
+    weighted_misranking,
+    weighted_squared_difference,
+)
 from spark_rank.metrics.weighted_auc import weighted_auc
 
 __all__ = [
@@ -62,6 +67,7 @@ __all__ = [
     "compare_paired",
     "coverage",
     "describe",
+    "effective_size",
     "exact_rank_rate",
     "genre_divergence",
     "gini",
@@ -92,4 +98,6 @@ __all__ = [
     "t_interval",
     "t_interval_of",
     "weighted_auc",
+    "weighted_misranking",
+    "weighted_squared_difference",
 ]

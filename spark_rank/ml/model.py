@@ -16,7 +16,7 @@ from spark_rank.errors import InputDataError
 from spark_rank.frames.blocks import rating_rows
 from spark_rank.frames.evaluate import evaluate
 from spark_rank.frames.ids import id_text
-from spark_rank.frames.predict import predict
+from spark_rank.frames.predict import as_shown, predict
 from spark_rank.ml.explanation import case_of
 from spark_rank.ml.folding import fold_in, newly_rated
 from spark_rank.ml.lists import Names, lists_of_items, lists_of_users, similar_items
@@ -24,10 +24,12 @@ from spark_rank.ml.saving import ModelReader, ModelWriter
 from spark_rank.ml.settings import TrainingParams, column_defaults, defaults
 from spark_rank.ml.trained import Trained
 from spark_rank.stages.evaluate import measures_of
+from spark_rank.stages.training import fitted_propensities
 from spark_rank.tables.contracts import ITEM_FEATURES
 from spark_rank.users.evaluating import CURVE, EvaluateJob
 
 FALLBACK, NAN, DROP = "fallback", "nan", "drop"
+SHOWN = "shown"
 _USER, _ITEM, _KNOWN = "_spark_rank_user", "_spark_rank_item", "_spark_rank_known"
 
 
@@ -60,6 +62,9 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
             pairs, trained.scoring_models(), trained.items, trained.pair_job,
             user=_USER, item=_ITEM, prediction=name, known=_KNOWN,
         )  # fmt: skip
+        if self.getOrDefault("predictFor") == SHOWN:
+            facts = fitted_propensities("predictFor", trained.features)
+            predicted = predicted.withColumn(name, as_shown(F.col(f"`{name}`"), facts))
         if strategy == DROP:
             predicted = predicted.where(_KNOWN)
         if strategy == NAN:

@@ -60,10 +60,11 @@ def defaults() -> dict[str, Any]:
 
 
 def column_defaults() -> dict[str, str]:
-    """Return the default column names, as in ALS, and the default coldStartStrategy."""
+    """Return the default column names, as in ALS, and the defaults of what a model predicts."""
     return {
         "userCol": "user", "itemCol": "item", "ratingCol": "rating",
         "predictionCol": "prediction", "coldStartStrategy": "fallback",
+        "predictFor": "chosen",
     }  # fmt: skip
 
 
@@ -93,6 +94,14 @@ class RankerParams(Params):
         "coldStartStrategy",
         "what `transform` does with users and items that `fit` has not seen. fallback: predicts "
         "for a new user or an average item; nan: predicts NaN; drop: leaves the row out",
+        typeConverter=TypeConverters.toString,
+    )
+
+    predictFor = Param(
+        Params._dummy(),
+        "predictFor",
+        "what `transform` predicts. chosen: ratings that users choose to give, such as those of "
+        "`fit`; shown: ratings of items shown to them at random, which takes `propensities` fitted",
         typeConverter=TypeConverters.toString,
     )
 
@@ -139,6 +148,9 @@ class TrainingParams(RankerParams):
     rounds = setting("rounds", "features.rounds")
     userShare = setting("userShare", "features.user_share")
     maxRatings = setting("maxRatings", "features.max_ratings")
+    choices = setting("choices", "features.choices")
+    propensities = setting("propensities", "features.propensities")
+    itemTable = setting("itemTable", "input.items")
     alsRounds = setting("alsRounds", "features.als_rounds")
     alsRegularization = setting("alsRegularization", "features.als_regularization")
     panelSize = setting("panelSize", "features.panel_size")
@@ -150,6 +162,7 @@ class TrainingParams(RankerParams):
     given = setting("given", "features.given")
     givenScale = setting("givenScale", "features.given_scale")
     offsetShrinkage = setting("offsetShrinkage", "features.offset_shrinkage")
+    trainWeights = setting("trainWeights", "train.weights")
     numBuckets = setting("numBuckets", "prepare.buckets")
     minRatings = setting("minRatings", "train.min_ratings")
     margin = setting("margin", "train.margin")

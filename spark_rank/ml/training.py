@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from spark_rank.config import Config
 from spark_rank.config.schema import ITEM_OFFSET
 from spark_rank.data.blocks import user_blocks
+from spark_rank.data.formats.content_tables import read_content
 from spark_rank.data.rating_scale import find_scale, known_scale
 from spark_rank.errors import ConfigError, InputDataError, TooManyFailuresError
 from spark_rank.features.files import FeatureFiles, distribute_local
@@ -31,7 +32,7 @@ from spark_rank.ml.trained import Trained
 from spark_rank.session.crashes import isolating_on_crash
 from spark_rank.stages.feature_arrays import feature_arrays
 from spark_rank.stages.train import status_counts, status_in_words
-from spark_rank.stages.training import job_on, scale_of, specs_of
+from spark_rank.stages.training import fitted_propensities, job_on, scale_of, specs_of
 from spark_rank.stages.tune import choices, decided, errors_on_sample
 from spark_rank.store.failures import failure_examples
 from spark_rank.users.learning import FAILED, LearnJob
@@ -59,7 +60,9 @@ def _trained(ratings_in: DataFrame, config: Config, caches: Caches) -> Trained:
         check_takes_weights(config)
         check_weights(rows)
     users = caches.keep(user_numbers(rows, count))
-    items = caches.keep(item_numbers(rows, count))
+    described = _described_items(rows, config)
+    items = caches.keep(item_numbers(rows, count, described))
+    content = None if described is None else caches.keep(described.join(items, "item_id"))
     ratings = number_ratings(rows, users, items, count, config.input.duplicates)
     blocks = caches.keep(user_blocks(ratings, users, items, config.prepare, config.seed))
     # means of duplicates lie between the levels: the scale is that of the input's ratings
@@ -79,12 +82,15 @@ def _trained(ratings_in: DataFrame, config: Config, caches: Caches) -> Trained:
             f"{config.input.duplicates!r} drops them all: choose another policy"
         )
     middle = (rating_scale.low + rating_scale.high) / 2.0
-    arrays = _features(config, blocks, items, middle)
+    arrays = _features(config, blocks, items, middle, content)
     panel = _panel(config, arrays)
     scale = scale_of([(rating, lower) for _, rating, lower, _ in levels])
     files = _distributed(blocks, arrays)
     job = job_on(files, config.train, specs_of(config.train), panel, scale)
-    job = replace(job, specs=tuple(_decided(config, blocks, items, job)))
+    facts = arrays.facts(files)
+    if config.train.weights != "none":
+        job = replace(job, propensities=fitted_propensities("trainWeights", facts))
+    job = replace(job, specs=tuple(_decided(config, blocks, items, job, content)))
     models = _learned(learned_from, job, caches)
     if weighted:
         caches.drop(learned_from)
@@ -93,7 +99,7 @@ def _trained(ratings_in: DataFrame, config: Config, caches: Caches) -> Trained:
     return Trained(
         blocks.sparkSession, config, job, users, items, blocks, models,
         feature_tables(blocks.sparkSession, arrays),
-        arrays.facts(files), levels, rating_scale, status,
+        facts, levels, rating_scale, status,
     )  # fmt: skip
 
 
@@ -112,10 +118,26 @@ def check_takes_weights(config: Config) -> None:
             )
 
 
-def _features(config: Config, blocks: DataFrame, items: DataFrame, middle: float) -> FeatureArrays:
+def _described_items(rows: DataFrame, config: Config) -> DataFrame | None:
+    """Return ``item_id, name, value`` of the table that describes items; None without one."""
+    if config.input.items is None:
+        return None
+    content = read_content(rows.sparkSession, [config.input.items])
+    return content.withColumnRenamed("id", "item_id")
+
+
+def _features(
+    config: Config,
+    blocks: DataFrame,
+    items: DataFrame,
+    middle: float,
+    content: DataFrame | None,
+) -> FeatureArrays:
     settings = config.features
     if settings.kind != "given":
-        return feature_arrays(settings, blocks, items, middle=middle, seed=config.seed, stage="fit")
+        return feature_arrays(
+            settings, blocks, items, middle=middle, seed=config.seed, stage="fit", content=content
+        )
     if settings.given is None:
         raise InputDataError(
             "fit: features of kind 'given' come from a file: set the parameter `given` to its path"
@@ -144,7 +166,7 @@ def _distributed(blocks: DataFrame, arrays: FeatureArrays) -> FeatureFiles:
 
 
 def _decided(
-    config: Config, blocks: DataFrame, items: DataFrame, job: LearnJob
+    config: Config, blocks: DataFrame, items: DataFrame, job: LearnJob, content: DataFrame | None
 ) -> list[LearnerSpec]:
     """Return the item offset and the learner, with the grid point that the sample chooses."""
     baselines = [spec for spec in BASELINE_SPECS if spec.label == ITEM_OFFSET]
@@ -153,7 +175,7 @@ def _decided(
         return [*baselines, *job.specs]
     grid_job = replace(job, specs=tuple(grids))
     tasks = 4 * config.prepare.buckets
-    errors = errors_on_sample(config, config.features, blocks, items, grid_job, tasks)
+    errors = errors_on_sample(config, config.features, blocks, items, grid_job, tasks, content)
     _, _, facts = choices(grids, errors, job.limits.scale)
     return [*baselines, *decided(job.specs, facts)]
 

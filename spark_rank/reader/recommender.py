@@ -96,6 +96,16 @@ class Recommender:
         return self._facts.asked.learner
 
     @property
+    def facts(self) -> ModelFacts:
+        """Return the facts of the models: their learner, features and limits."""
+        return self._facts
+
+    @property
+    def items(self) -> Items:
+        """Return the items of the run."""
+        return self._items
+
+    @property
     def list_length(self) -> int:
         """Return how many best items a list of the run has."""
         return self._facts.lists.top

@@ -77,15 +77,40 @@ class FeatureFacts(Facts):
     origin: str | None = None
 
 
+@dataclass(frozen=True)
+class ShownFacts:
+    """Propensities of ratings, and a curve from scores to ratings of items shown at random.
+
+    The logarithm of a propensity rises by `liking` for a unit of the rating, which counts from
+    `middle`; a propensity is proportional to the user's number of ratings. The curve is
+    ``square · s² + linear · s + constant`` between `low` and `high`, and straight beyond. It comes
+    from so many held-back `ratings`, which weighted are worth `effective` ones.
+    """
+
+    liking: float
+    middle: float
+    curve: tuple[float, float, float]
+    low: float
+    high: float
+    ratings: int
+    effective: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class FactorFacts(FeatureFacts):
-    """What factors were learned from; for kept factors, how many items are `without` any."""
+    """What factors were learned from; for kept factors, how many items are `without` any.
+
+    `content` names the columns of the items' content that the factors start from. `shown` is there
+    if `features.propensities` are fitted.
+    """
 
     users: int
     ratings: int
     noise: float
     spread: float
     without: int | None = None
+    content: tuple[str, ...] = ()
+    shown: ShownFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,7 @@ class JobFacts:
     min_ratings: int
     margin: float
     limits: Mapping[str, Any]
+    propensities: Mapping[str, Any] | None = None
     levels: Mapping[str, float] | None = None
 
 

@@ -84,23 +84,24 @@ def as_json(rows: list[Row]) -> str:
 
 def open_run(config: Config, run: RunRecords, learner: str | None) -> Recommender:
     """Return the run's models; `config` has the rules of lists for a run without them."""
+    key = "recommend.learner" if learner is None else "--learner"
+    return Recommender.of(folder_of(run), config.recommend, learner, key=key)
+
+
+def folder_of(run: RunRecords) -> RunFolder:
+    """Return the run's folder; raise `ConfigError` if there is none."""
     if not run.files.is_directory(run.root):
         raise ConfigError(
             f"run {run.run_id!r} in {run.root} has no models yet: run `spark-rank train` first, or "
             "`spark-rank pipeline` for all stages"
         )
-    key = "recommend.learner" if learner is None else "--learner"
-    return Recommender.of(_folder(run), config.recommend, learner, key=key)
-
-
-def _folder(run: RunRecords) -> RunFolder:
     files = arrow_files(run.files)
     return RunFolder.at(run.root.removeprefix("file:"), files)
 
 
 def _about_user(run: RunRecords, error: UnknownIdError) -> str:
     """Return why there is no such user: the run has none, or its filters removed the user."""
-    ids = _folder(run).read(USERS, ["user_id"]).column("user_id").to_pylist()
+    ids = folder_of(run).read(USERS, ["user_id"]).column("user_id").to_pylist()
     if error.unknown not in ids:
         return f"the run has no user {error.unknown!r} ({did_you_mean(error.unknown, ids)})"
     return str(error)

@@ -25,7 +25,7 @@ from spark_rank.stages.models import all_models, batches_of_models, ensemble_inp
 from spark_rank.stages.recommend import how_lists_are_made
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.train import status_counts
-from spark_rank.stages.training import rank_scale, tasks_by_bucket
+from spark_rank.stages.training import rank_scale, run_propensities, tasks_by_bucket
 from spark_rank.stages.tuned_scores import tuned_scores
 from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
@@ -36,6 +36,7 @@ from spark_rank.tables.contracts import (
     METRICS,
     RATINGS,
     ROC,
+    SHOWN_METRICS,
     SUMMARY,
     TABLES,
 )
@@ -43,6 +44,7 @@ from spark_rank.users.evaluating import CURVE, EvaluateJob
 from spark_rank.users.generalization import BoundFacts
 from spark_rank.users.measuring import CHOSEN, Measures
 from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.shown_measuring import ShownJob
 from spark_rank.users.user_groups import ALL, UserGroups
 from spark_rank.wording import count_of
 
@@ -63,6 +65,8 @@ def evaluate(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[ROC.table] = frames.roc(measured, groups)
     if config.evaluate.candidates != "rated":
         tables[LIST_METRICS.table] = list_metrics(config, spark, run, measures)
+    if config.evaluate.weights != "none":
+        tables[SHOWN_METRICS.table] = _shown_metrics(run, job)
     for name, table in tables.items():
         rows[name] = _write_small(spark, run, TABLES[name], table)
     status = status_counts(run.written(METRICS))
@@ -88,6 +92,13 @@ def _deciding_settings(config: Config) -> dict[str, Any]:
     if config.evaluate.candidates != "rated":
         settings["lists"] = how_lists_are_made(config.recommend)
     return settings
+
+
+def _shown_metrics(run: Run, job: EvaluateJob) -> pa.Table:
+    facts = run_propensities("evaluate.weights", run)
+    limits = run.range_of(RATINGS, "rating")
+    shown_job = ShownJob(job.files, facts, job.measures.scale, limits)
+    return frames.shown(run.read(BLOCKS), all_models(run), shown_job, tasks_by_bucket(run))
 
 
 def _measures(config: Config, training: TrainConfig, run: Run) -> Measures:

@@ -26,15 +26,19 @@ def feature_arrays(
     middle: float,
     seed: int,
     stage: str,
+    content: DataFrame | None = None,
 ) -> FeatureArrays:
     """Return features of any kind but `given`; `middle` is the middle of the rating scale.
 
-    Progress events on the rounds of factors name `stage`.
+    Factors start from the `content` of the items, ``item, name, value``, if there is any. Progress
+    events on the rounds of factors name `stage`.
     """
     if settings.kind == "factors":
         return factor_features(
             blocks, items, rank=settings.rank, rounds=settings.rounds, seed=seed,
             user_share=settings.user_share, max_ratings=settings.max_ratings,
+            choices=settings.choices == "prior",
+            propensities=settings.propensities == "fitted", content=content,
             progress=partial(_emit_round, stage),
         )  # fmt: skip
     shrinkage = settings.offset_shrinkage

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_rank.config import Config, FeaturesConfig
 from spark_rank.config.sections import check_features
 from spark_rank.frames.item_features import FeatureArrays, feature_tables
 from spark_rank.reader.recorded import REFIT, rating_limits
-from spark_rank.records.features import FactorFacts, FeatureFacts, ReviewerFacts
+from spark_rank.records.features import FactorFacts, FeatureFacts, ReviewerFacts, ShownFacts
 from spark_rank.session.files import FileInfo
 from spark_rank.stages.feature_arrays import feature_arrays
 from spark_rank.stages.feature_tables import publish_files
@@ -18,12 +19,12 @@ from spark_rank.stages.given_features import given_features, given_files
 from spark_rank.stages.kept_features import kept_features, run_with_factors
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import BLOCKS, ITEMS, TABLES
+from spark_rank.tables.contracts import BLOCKS, ITEM_CONTENT, ITEMS, TABLES
 from spark_rank.wording import count_of
 
 # the keys that decide each kind; other keys may change without a new run
 _DECIDING = {
-    "factors": ("rank", "rounds", "user_share", "max_ratings"),
+    "factors": ("rank", "rounds", "user_share", "max_ratings", "choices", "propensities"),
     "als": ("rank", "user_share", "als_rounds", "als_regularization", "offset_shrinkage"),
     "panel": ("panel_size", "panel_choice", "offset_shrinkage"),
     "reference": (
@@ -45,7 +46,7 @@ def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     stage = REFIT if run.all_ratings else STAGE.name
     arrays = feature_arrays(
         settings, run.read(BLOCKS), run.read(ITEMS), middle=scale_middle(run), seed=config.seed,
-        stage=stage,
+        stage=stage, content=item_content(run),
     )  # fmt: skip
     tables = {
         name: run.write(TABLES[name], table)
@@ -53,6 +54,11 @@ def features(config: Config, spark: SparkSession, run: Run) -> StageResult:
     }
     facts = arrays.facts(publish_files(run, arrays))
     return StageResult(_in_words(settings, arrays, facts), tables, facts)
+
+
+def item_content(run: Run) -> DataFrame | None:
+    """Return what `input.items` has said of the items; None if it was not set."""
+    return run.read(ITEM_CONTENT) if run.has(ITEM_CONTENT) else None
 
 
 def scale_middle(run: Run) -> float:
@@ -68,6 +74,8 @@ def _in_words(settings: FeaturesConfig, arrays: FeatureArrays, facts: FeatureFac
             f"{items} × {count_of(settings.rank, 'factor')} from "
             f"{count_of(facts.ratings, 'training rating')} of "
             f"{count_of(facts.users, 'user')}, noise {facts.noise:.3f}"
+            + (f", {count_of(len(facts.content), 'column')} of content" if facts.content else "")
+            + ("" if facts.shown is None else f", {_shown_in_words(facts.shown)}")
         )
     if arrays.pool is not None and isinstance(facts, ReviewerFacts):
         drawn = _drawn(arrays.pool.size, facts)
@@ -75,6 +83,13 @@ def _in_words(settings: FeaturesConfig, arrays: FeatureArrays, facts: FeatureFac
     if settings.kind == "panel":
         return f"{items} × {count_of(arrays.matrix.shape[1], 'reference reviewer')}"
     return f"{items}, only the item offset"
+
+
+def _shown_in_words(shown: ShownFacts) -> str:
+    return (
+        f"a rating's propensity times {math.exp(shown.liking):.2f} a unit, "
+        f"{count_of(shown.ratings, 'rating')} held back worth {shown.effective:,.0f}"
+    )
 
 
 def _drawn(size: int, facts: ReviewerFacts) -> str:

@@ -87,6 +87,7 @@ def job_facts(job: LearnJob) -> JobFacts:
         min_ratings=job.min_ratings,
         margin=job.margin,
         limits=plain(job.limits),
+        propensities=None if job.propensities is None else plain(job.propensities),
         levels=None if job.levels is None else plain(job.levels),
     )
 

@@ -36,7 +36,13 @@ from spark_rank.stages.ingest_duplicates import (
     repeated_ratings,
     without_places,
 )
-from spark_rank.stages.ingest_extras import find_titles, write_given_features, write_titles
+from spark_rank.stages.ingest_extras import (
+    find_item_content,
+    find_titles,
+    write_given_features,
+    write_item_content,
+    write_titles,
+)
 from spark_rank.stages.ingest_inputs import (
     input_files,
     input_fingerprint,
@@ -68,14 +74,14 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     settings, reading = recognise_input(infos, _effective_input(config), run.files)
     if config.input.path is not None:
         events.emit("recognised", reading, stage="ingest")
-    titles = find_titles(settings, run)
+    titles, content = find_titles(settings, run), find_item_content(settings, run)
     with scan_settings(spark), damaged_files_are_named(run.root):
         gathered = gather(infos, settings, config.prepare.buckets, run, part_of)
         pieces, judged, starts = gathered
         counts = counts_by_reason(pieces.rows)
         pieces = replace(pieces, rows=pieces.rows.where("share is not null"))
         few = counts.get(None, 0) <= _FEW_RATINGS
-        tables = _write_ratings(pieces, config, settings, run, few=few)
+        tables = _write_ratings(pieces, content, config, settings, run, few=few)
         duplicates = counts.pop(None, 0) - tables[RATINGS.table]
         dropped = {IMPLICIT: counts.pop(IMPLICIT)} if IMPLICIT in counts else {}
         reasons = {str(reason): count for reason, count in counts.items()}
@@ -98,7 +104,7 @@ def ingest(config: Config, spark: SparkSession, run: Run) -> StageResult:
     tables[RATING_SCALE.table] = run.write(RATING_SCALE, scale_table(spark, levels))
     if FORMATS[settings.known_format].has_features and judged is not None:
         tables |= write_given_features(judged.where("reason is null"), run)
-    tables |= write_titles(titles, run)
+    tables |= write_titles(titles, run) | write_item_content(content, run)
     _check_counts(settings, run, tables, reasons)
     parts = _ratings_by_part(run) if pieces.parted else {}
     kept, quarantined = tables[RATINGS.table], tables[QUARANTINE.table]
@@ -148,11 +154,19 @@ def _effective_input(config: Config) -> InputConfig:
 
 
 def _write_ratings(
-    pieces: Pieces, config: Config, settings: InputConfig, run: Run, *, few: bool
+    pieces: Pieces,
+    content: DataFrame | None,
+    config: Config,
+    settings: InputConfig,
+    run: Run,
+    *,
+    few: bool,
 ) -> dict[str, int]:
-    """Write dictionaries and ratings; return their rows."""
+    """Write dictionaries and ratings; return their rows. Described items are items too."""
     tables = {}
     items = pieces.item_ids().select("item_id")
+    if content is not None:
+        items = items.unionByName(content.select("item_id").distinct())
     ids = {USERS: pieces.user_ids(few=few), ITEMS: items if few else items.distinct()}
     for contract, frame in ids.items():
         id_column, number = (column.name for column in contract.columns)

@@ -1,4 +1,4 @@
-"""Data that may come with the ratings: titles of items, and given feature vectors."""
+"""Data that may come with the ratings: titles and content of items, given feature vectors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 
 from spark_rank.config import InputConfig
 from spark_rank.data.damage import damaged_files_are_named
+from spark_rank.data.formats.content_tables import read_content
 from spark_rank.data.formats.titles import detect_title_format, read_titles
 from spark_rank.errors import InputDataError
 from spark_rank.stages.ingest_inputs import files_of
 from spark_rank.store.run import Run
-from spark_rank.tables.contracts import GIVEN_FEATURES, ITEMS, TITLES
+from spark_rank.tables.contracts import GIVEN_FEATURES, ITEM_CONTENT, ITEMS, TITLES
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,33 @@ def write_titles(titles: Titles | None, run: Run) -> dict[str, int]:
     items = run.written(ITEMS).select("item_id", "item")
     named = one.join(items, "item_id", "left").select("item_id", "item", "best.title", "best.year")
     return {TITLES.table: run.write(TITLES, named)}
+
+
+def find_item_content(settings: InputConfig, run: Run) -> DataFrame | None:
+    """Return ``item_id, name, value`` of the table that describes items, if `input.items` is set.
+
+    Raise `InputDataError` if it has no value.
+    """
+    if settings.items is None:
+        return None
+    files = [info.path for info in files_of("input.items", settings.items, run)]
+    with damaged_files_are_named(run.root):
+        content = run.keep(read_content(run.spark, files), "item_content")
+        if content.isEmpty():
+            raise InputDataError(
+                f"{settings.items}: has no column beside the id, or no value in it: give a table "
+                "with the item's id first, or leave input.items out"
+            )
+    return content.withColumnRenamed("id", "item_id")
+
+
+def write_item_content(content: DataFrame | None, run: Run) -> dict[str, int]:
+    """Write the table `item_content`, if there is any."""
+    if content is None:
+        return {}
+    numbered = content.join(run.written(ITEMS).select("item_id", "item"), "item_id")
+    rows = numbered.select("item_id", "item", "name", "value")
+    return {ITEM_CONTENT.table: run.write(ITEM_CONTENT, rows)}
 
 
 def write_given_features(good: DataFrame, run: Run) -> dict[str, int]:

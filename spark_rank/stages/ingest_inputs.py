@@ -90,8 +90,9 @@ def input_fingerprint(config: Config, run: Run) -> list[list[object]]:
     files: list[FileInfo] = []
     if config.input.path is not None:  # else the fingerprint of `synthesize` identifies it
         files += input_files(config, run)
-    if config.input.titles is not None:
-        files += files_of("input.titles", config.input.titles, run)
+    for key, path in (("input.titles", config.input.titles), ("input.items", config.input.items)):
+        if path is not None:
+            files += files_of(key, path, run)
     return [*parts, *[[info.path, info.size, info.modified_ms] for info in files]]
 
 

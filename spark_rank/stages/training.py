@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rank.config.schema import TrainConfig
-from spark_rank.errors import InputDataError
+from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import FeatureFiles, open_distributed
 from spark_rank.frames.newcomers import newcomer_levels
 from spark_rank.records.data import PrepareFacts
+from spark_rank.records.features import FactorFacts, FeatureFacts, ShownFacts, feature_facts
 from spark_rank.stages.feature_tables import distribute_files
 from spark_rank.store.run import Run
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, PANEL, RATING_SCALE
@@ -54,7 +55,26 @@ def learn_job(
     shared = (run.record("features") or {})["settings"]["kind"] == "panel"
     panel = {row["user"]: row["feature"] for row in run.read(PANEL).collect()} if shared else {}
     job = job_on(files, settings, specs, panel, rank_scale(run))
-    return replace(job, levels=_levels(files, run))
+    job = replace(job, levels=_levels(files, run))
+    if settings.weights == "none":
+        return job
+    return replace(job, propensities=run_propensities("train.weights", run))
+
+
+def run_propensities(key: str, run: Run) -> ShownFacts:
+    """Return the propensities of a run's features, or raise `ConfigError`; `key` asks for them."""
+    kind = (run.record("features") or {})["settings"]["kind"]
+    return fitted_propensities(key, run.facts(feature_facts(kind)))
+
+
+def fitted_propensities(key: str, facts: FeatureFacts) -> ShownFacts:
+    """Return the propensities among the facts, or raise `ConfigError`; `key` asks for them."""
+    if not isinstance(facts, FactorFacts) or facts.shown is None:
+        raise ConfigError(
+            f"{key}: needs the propensities of the features: set features.propensities to fitted "
+            f"and start anew, or leave {key} out"
+        )
+    return facts.shown
 
 
 def _levels(files: FeatureFiles, run: Run) -> Levels | None:

@@ -20,6 +20,7 @@ from spark_rank.events import emit
 from spark_rank.frames.tuning import least_ratings, sample_errors, tuning_sample
 from spark_rank.learners.errors import LearnerError
 from spark_rank.records.models import TuneFacts
+from spark_rank.stages.features import item_content
 from spark_rank.stages.stage import Stage, StageResult
 from spark_rank.stages.training import learn_job, specs_of, target_blocks
 from spark_rank.stages.unseen_features import unseen_features
@@ -47,7 +48,9 @@ def tune(config: Config, spark: SparkSession, run: Run) -> StageResult:
         return earlier_choice
     job = learn_job(config.train, specs, spark, run)
     features, tasks = _as_recorded(config, run), spark.sparkContext.defaultParallelism * 4
-    errors = errors_on_sample(config, features, run.read(BLOCKS), run.read(ITEMS), job, tasks)
+    errors = errors_on_sample(
+        config, features, run.read(BLOCKS), run.read(ITEMS), job, tasks, item_content(run)
+    )
     rows, words, facts = choices(specs, errors, job.limits.scale)
     table = pa.Table.from_pylist(rows, arrow_schema(TUNING.columns))
     written = run.write(TUNING, spark.createDataFrame(table).coalesce(1))
@@ -61,10 +64,11 @@ def errors_on_sample(
     items: DataFrame,
     job: LearnJob,
     tasks: int,
+    content: DataFrame | None = None,
 ) -> pa.Table:
     """Return the errors of the sample's users on ratings that the features have not seen.
 
-    `features` are the settings of the features of `job`.
+    `features` are the settings of the features of `job`, `content` the items' content, if any.
     """
     settings = config.train
     targets = target_blocks(settings, blocks)
@@ -76,7 +80,7 @@ def errors_on_sample(
         )
     chosen = blocks.sparkSession.createDataFrame(users)
     held_back = with_held_back(blocks, chosen, settings.folds, max(settings.min_ratings, 2))
-    files = unseen_features(features, held_back, items, job.files, config.seed)
+    files = unseen_features(features, held_back, items, job.files, config.seed, content)
     return sample_errors(held_back, chosen, replace(job, files=files), tasks)
 
 

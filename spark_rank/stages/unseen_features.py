@@ -18,7 +18,12 @@ from spark_rank.stages.feature_arrays import feature_arrays
 
 
 def unseen_features(
-    settings: FeaturesConfig, blocks: DataFrame, items: DataFrame, files: FeatureFiles, seed: int
+    settings: FeaturesConfig,
+    blocks: DataFrame,
+    items: DataFrame,
+    files: FeatureFiles,
+    seed: int,
+    content: DataFrame | None,
 ) -> FeatureFiles:
     """Return the feature files, with the parts that depend on ratings made from `blocks`.
 
@@ -30,12 +35,13 @@ def unseen_features(
         return files  # documents of queries have no offset
     has_factors = settings.kind in FACTOR_KINDS
     unseen = feature_arrays(
-        settings if has_factors else replace(settings, kind="offset"),
+        replace(settings, propensities="none") if has_factors else replace(settings, kind="offset"),
         blocks,
         items,
         middle=0.0,
         seed=seed,
         stage="tune",
+        content=content,
     )
     arrays: dict[str, NDArray[Any]] = {
         "offset": np.asarray(unseen.items.column("offset").to_numpy())

@@ -1,4 +1,4 @@
-"""Small JSON files with their own checksum, because no record lists them."""
+"""Files with their own checksum, because no record lists them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
+
+# what the command demo writes
+DEMO_PAGE = "demo/index.html"
+_PAGE_MARK = "<!-- checksum "
 
 
 def checked_text(content: Mapping[str, Any]) -> str:
@@ -26,3 +30,14 @@ def read_checked(text: str) -> dict[str, Any] | None:
 def checksum(text: str) -> str:
     """Return the checksum of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checked_page(html: str) -> str:
+    """Return a page of HTML that ends with its checksum."""
+    return f"{html}{_PAGE_MARK}{checksum(html)} -->\n"
+
+
+def is_checked_page(text: str) -> bool:
+    """Tell whether a page is as `checked_page` returned it."""
+    html, mark, _ = text.rpartition(_PAGE_MARK)
+    return bool(mark) and checked_page(html) == text

@@ -23,13 +23,14 @@ from spark_rank.store.needed_runs import FILE as NEEDED_RUNS
 from spark_rank.store.run_metrics import FOLDER as METRICS_FOLDER
 from spark_rank.store.run_metrics import is_intact
 from spark_rank.store.run_records import RunRecords
+from spark_rank.store.self_checked import DEMO_PAGE, is_checked_page
 from spark_rank.tables.contracts import TABLES
 
 MISSING, CHANGED, FOREIGN, ROWS, RECORD = "missing", "changed", "foreign", "rows", "record"
 _MANIFEST = "manifest"
 # folders that change while a stage runs, and files with their own checksums
 _AT_WORK = (DRAFTS, LEASE)
-_SELF_CHECKED = (f"{METRICS_FOLDER}/", NEEDED_RUNS)
+_SELF_CHECKED = (f"{METRICS_FOLDER}/", NEEDED_RUNS, DEMO_PAGE)
 # what Spark leaves beside tables: an empty file, and checksums that Hadoop checks when it reads
 _SUCCESS = "_SUCCESS"
 _CHECKSUM_HEAD = b"crc\0"
@@ -125,7 +126,8 @@ def _is_record(path: str) -> bool:
 def _check_self_checked(run: RunRecords, path: str) -> list[Problem]:
     """Return what is wrong with a file that has its own checksum and no record."""
     try:
-        intact = is_intact(run.files.read_text(run.path(path)))
+        text = run.files.read_text(run.path(path))
+        intact = is_checked_page(text) if path == DEMO_PAGE else is_intact(text)
     except UnicodeDecodeError:
         intact = False
     return [] if intact else [Problem(CHANGED, path, "was changed after it was written")]

@@ -112,6 +112,34 @@ SUMMARY = Contract(
     ),
 )
 
+SHOWN_METRICS = Contract(
+    "shown_metrics",
+    1,
+    "one row per learner with `evaluate.weights: propensity`: what the metrics would be if the "
+    "held-out items had been shown at random",
+    (
+        Column(
+            "learner", "string", "name of a learner or baseline with scores on the rating scale"
+        ),
+        Column("users", "bigint", "users with a model and held-out ratings"),
+        Column("ratings", "bigint", "number of held-out ratings"),
+        Column(
+            "effective_ratings",
+            "double",
+            "how many ratings of equal weight they are worth: (Σ w)² / Σ w²",
+        ),
+        Column("msd", "double", "mean over users of msd, pairs weighted by one over propensities"),
+        Column("misranking", "double", "mean over users of misranking, weighted likewise"),
+        Column(
+            "rmse",
+            "double",
+            "root of the weighted mean squared error over all ratings, predictions clipped to the "
+            "range of the ratings",
+        ),
+        Column("mean_error", "double", "weighted mean of prediction minus rating"),
+    ),
+)
+
 COMPARISON = Contract(
     "comparison",
     1,

@@ -99,6 +99,18 @@ TITLES = Contract(
     ),
 )
 
+ITEM_CONTENT = Contract(
+    "item_content",
+    1,
+    "what `input.items` says of items, a row per value",
+    (
+        Column("item_id", "string", "id as in the input"),
+        Column("item", "int", "dense item number"),
+        Column("name", "string", "name of the column"),
+        Column("value", "string", "one of its values, as text"),
+    ),
+)
+
 GIVEN_FEATURES = Contract(
     "given_features",
     1,

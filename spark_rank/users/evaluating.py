@@ -17,6 +17,7 @@ from spark_rank.users.batches import ragged
 from spark_rank.users.held_out import HeldOut, held_out, in_order, predictions
 from spark_rank.users.measuring import MEASURED, METRIC_SCHEMA, Measures, Predictions, measured
 from spark_rank.users.rank_scale import RankScale
+from spark_rank.users.shown_measuring import ShownJob, shown_rows
 from spark_rank.users.stored_models import SCORING_COLUMNS
 
 # the columns of the models that are read
@@ -56,6 +57,19 @@ def evaluate_bucket(
     for rows, users in _models_and_users(blocks, models):
         predicted = predictions(rows, users, features, job.measures.scale)
         yield with_curves(*measured(rows, predicted, job.measures))
+
+
+def shown_bucket(
+    blocks: pa.Table,
+    models: pa.Table,
+    job: ShownJob,
+    open_features: OpenFeatures = open_distributed,
+) -> Iterator[pa.RecordBatch]:
+    """Yield a row per user and learner as if the held-out items had been shown at random."""
+    features = open_features(job.files)
+    for rows, users in _models_and_users(blocks, models):
+        predicted = predictions(rows, users, features, job.scale)
+        yield shown_rows(rows, users, predicted, job)
 
 
 def predict_bucket(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from spark_rank.features.files import FeatureFiles, ItemFeatures, open_distributed
 from spark_rank.learners import ItemOffsetScorer
 from spark_rank.learners.errors import LearnerError
+from spark_rank.records.features import ShownFacts
 from spark_rank.users.batches import build_batch
 from spark_rank.users.fitting import (
     Fitted,
@@ -46,6 +47,7 @@ from spark_rank.users.problems import (
     Users,
     problem_groups,
 )
+from spark_rank.users.propensity_weights import with_propensity_weights
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.selection import best_candidate
 from spark_rank.users.specs import LearnerSpec, Params
@@ -69,7 +71,8 @@ class LearnJob:
     """The settings of a worker: feature files, learners, members of the panel, limits.
 
     With `isolated`, users are learned in child processes, which may crash without harm. `levels`
-    are those of users without training ratings, if there are any.
+    are those of users without training ratings, if there are any. With `propensities`, a rating
+    weighs one over its propensity.
     """
 
     files: FeatureFiles
@@ -80,6 +83,7 @@ class LearnJob:
     limits: Limits
     isolated: bool = False
     levels: Levels | None = None
+    propensities: ShownFacts | None = None
 
 
 def learn_batches(
@@ -93,6 +97,8 @@ def learn_batches(
     def learn(batch: pa.RecordBatch, specs: Sequence[LearnerSpec]) -> pa.RecordBatch:
         models = ModelBatches(specs, job.margin, job.limits.scale)
         batch_job = replace(job, specs=tuple(specs))
+        if job.propensities is not None:
+            batch = with_propensity_weights(batch, job.propensities)
         for group in problem_groups(batch, features, job.panel):
             learn_group(group, batch_job, features.item_ids, models)
         return models.in_order()

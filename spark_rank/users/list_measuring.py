@@ -169,7 +169,10 @@ class _Users:
     def hits(self, listed: IntArray, n_items: int) -> NDArray[np.bool_]:
         """Return which places of the lists have a relevant item."""
         pairs = np.arange(len(listed))[:, None] * n_items + listed
-        return (listed != NONE) & np.isin(pairs, self.relevant)
+        if len(self.relevant) == 0:
+            return np.zeros(listed.shape, dtype=bool)
+        places = np.minimum(np.searchsorted(self.relevant, pairs), len(self.relevant) - 1)
+        return (listed != NONE) & (self.relevant[places] == pairs)
 
 
 def _lists(
@@ -275,15 +278,19 @@ class ListSums:
     ) -> None:
         """Add the lists of some users."""
         values = np.column_stack([figures[name] for name in FIGURES])
-        groups = group.to_pylist()
-        for name in dict.fromkeys(groups):
-            own = np.array([each == name for each in groups])
+        is_defined = ~np.isnan(values)
+        known = np.where(is_defined, values, 0.0)
+        parts = (is_defined, np.rint(known * FIXED_POINT), np.rint(known**2 * FIXED_POINT))
+        columns = np.stack([part.astype(np.int64) for part in parts], axis=2)
+        codes = group.indices.to_numpy()
+        for code in np.unique(codes).tolist():
+            own = codes == code
             shown = listed[own]
-            sums = np.array([_sums(column) for column in values[own].T], dtype=np.int64)
             exposures = np.bincount(shown[shown != NONE], minlength=self._n_items)
             count = int((shown != NONE).any(axis=1).sum())
-            old = self._sums.get((learner, name), (0, 0, 0))
-            self._sums[learner, name] = (old[0] + count, old[1] + sums, old[2] + exposures)
+            key = learner, group.dictionary[code].as_py()
+            lists, sums, exposed = self._sums.get(key, (0, 0, 0))
+            self._sums[key] = (lists + count, sums + columns[own].sum(axis=0), exposed + exposures)
 
     def rows(self, items: IntArray) -> Iterator[pa.RecordBatch]:
         """Yield the sums, if any, as rows of `SUM_COLUMNS`; `items` are numbers by position."""
@@ -299,12 +306,3 @@ class ListSums:
             )  # fmt: skip
         if rows:
             yield pa.RecordBatch.from_pylist(rows, SUM_SCHEMA)
-
-
-def _sums(values: FloatArray) -> tuple[int, int, int]:
-    """Return how many values are defined, their sum and that of their squares, in fixed point."""
-    defined = values[~np.isnan(values)]
-    fixed, squares = (
-        np.rint(part * FIXED_POINT).astype(np.int64) for part in (defined, defined**2)
-    )
-    return len(defined), int(fixed.sum()), int(squares.sum())

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "learner: \"toy_rank:": "tests/stages/test_added_learner.py takes it through a run",
 }  # fmt: skip
 # commands that answer at once; all others take minutes, and have tests of their own
-QUICK = {"runs", "explain", "plan", "config", "formats", "learners"}
+QUICK = {"runs", "explain", "plan", "config", "formats", "learners", "demo"}
 # what a shell has, and what a reader's own machine has
 SHELL = {"cd", "mkdir", "tar", "export", "curl", "duckdb"}
 RUNS = ("default", "films", "monday", "tuesday")

@@ -26,7 +26,7 @@ def contrast(one: float, other: float) -> float:
 
 
 def test_there_are_pictures() -> None:
-    assert {path.stem for path in PICTURES} == {"online-curves"}
+    assert {path.stem for path in PICTURES} == {"online-curves", "list-beta"}
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numba
@@ -111,6 +111,17 @@ class Twin:
         self.user_free = np.arange(1, d + 1)
         self.triples = triples_of(data, self.mean)
 
+    def end(self) -> None:
+        """Give items without ratings what a regression on the content alone expects."""
+        content, rated = self.data.content, sorted(self.a_free)
+        if content is None:
+            return
+        means = np.array([self.a_free[item][0] for item in rated])
+        regression, _ = regressed(content[rated], means)
+        for item in set(range(self.data.n_items)) - set(rated):
+            self.t[item] = regression.predict(content[[item]])[0]
+            self.a[item, self.item_free] = self.t[item]
+
     def run(self, rounds: int) -> None:
         for _ in range(rounds):
             self.users()
@@ -170,7 +181,8 @@ class Twin:
         for item in sorted({*data.items.tolist()}):
             raters = [u for u in range(data.n_users) if item in data.items[of_user(data, u)]]
             total = sum((self.m[u] for u in raters), np.zeros(self.m.shape[1]))
-            seen.append([*(total / np.sqrt(len(raters))), np.log(len(raters))])
+            content = [] if data.content is None else data.content[item]
+            seen.append([*(total / np.sqrt(len(raters))), np.log(len(raters)), *content])
         return np.array(seen)
 
     def raters(self) -> None:
@@ -225,6 +237,45 @@ def test_rounds_of_em_are_those_of_the_naive_twin(
     twin = Twin(data, fit_factor_model(data, rank=rank, rounds=0, seed=5))
     twin.run(rounds)
     assert_twins(twin, fit_factor_model(data, rank=rank, rounds=rounds, seed=5))
+
+
+CONTENT = np.random.default_rng(8).integers(0, 2, (TINY_ITEMS, 3)).astype(float)
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_rounds_with_content_are_those_of_the_naive_twin(rank: int) -> None:
+    data = replace(MIXED, content=CONTENT)
+    twin = Twin(data, fit_factor_model(data, rank=rank, rounds=0, seed=5))
+    twin.run(4)
+    twin.end()
+    model = fit_factor_model(data, rank=rank, rounds=4, seed=5)
+    assert_twins(twin, model)
+    assert model.bias[UNRATED] != 0.0
+    assert (model.bias != fit_factor_model(MIXED, rank=rank, rounds=4, seed=5).bias).all()
+
+
+class UnchosenTwin(Twin):
+    """Nobody's choice says anything: users and items start from the means of all."""
+
+    def choices(self) -> None:
+        w = self.c[:, 1:]
+        self.m = np.tile(w.mean(axis=0), (len(w), 1))
+        self.S = np.mean(self.c_cov[:, 1:, 1:], axis=0) + np.cov(w.T, bias=True)
+
+    def raters(self) -> None:
+        rated = sorted(self.a_free)
+        means = np.array([self.a_free[item][0] for item in rated])
+        self.t[rated] = means.mean(axis=0)
+        spread = np.mean([cov for _, cov in self.a_free.values()], axis=0)
+        self.item_prior = spread + np.cov(means.T, bias=True)
+
+
+def test_without_choices_users_and_items_start_from_the_means_of_all() -> None:
+    twin = UnchosenTwin(MIXED, fit_factor_model(MIXED, rank=2, rounds=0, seed=5))
+    twin.run(4)
+    model = fit_factor_model(MIXED, rank=2, rounds=4, seed=5, choices=False)
+    assert_twins(twin, model)
+    np.testing.assert_array_equal(model.choice[:-2], 0.0)
 
 
 def assert_twins(twin: Twin, model: FactorModel) -> None:

@@ -14,6 +14,8 @@ from random import Random
 from typing import Any
 
 import hypothesis
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from chispa import assert_df_equality
 from hypothesis import strategies as st
@@ -31,6 +33,7 @@ from spark_rank.store.run import Run
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import (
     GIVEN_FEATURES,
+    ITEM_CONTENT,
     ITEMS,
     QUARANTINE,
     RATING_SCALE,
@@ -378,6 +381,61 @@ def test_titles_that_are_none_are_found_before_ratings_are_read(
     packed.write_bytes(b"no gzip")
     with pytest.raises(InputDataError, match=r"movies.csv.gz: cannot be read: "):
         ingested(ratings, "csv", f"titles={packed}")
+
+
+CONTENT_BY_FORMAT = {
+    "u.item": ("1|Été (1995)|||0|1|0\n9|Solo|||1|0|0\n", "latin-1"),
+    "movies.dat": ("1::Été (1995)::Animation|Comedy\n9::Solo::Drama\n", "latin-1"),
+    "movies.csv": (
+        'movieId,title,genres\n1,"Été (1995)",Animation|Comedy\n9,Solo,Drama\n',
+        "utf-8",
+    ),
+}
+CONTENT_VALUES = {
+    "u.item": {("1", "column 2", "Été (1995)"), ("1", "column 5", "0"), ("1", "column 6", "1"),
+               ("1", "column 7", "0"), ("9", "column 2", "Solo"), ("9", "column 5", "1"),
+               ("9", "column 6", "0"), ("9", "column 7", "0")},
+    "movies.dat": {("1", "column 2", "Été (1995)"), ("1", "column 3", "Animation"),
+                   ("1", "column 3", "Comedy"), ("9", "column 2", "Solo"),
+                   ("9", "column 3", "Drama")},
+    "movies.csv": {("1", "title", "Été (1995)"), ("1", "genres", "Animation"),
+                   ("1", "genres", "Comedy"), ("9", "title", "Solo"), ("9", "genres", "Drama")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTENT_BY_FORMAT)
+def test_item_content(tmp_path: Path, ingested: Callable[..., Run], name: str) -> None:
+    text, encoding = CONTENT_BY_FORMAT[name]
+    items = tmp_path / name
+    items.write_bytes(text.encode(encoding))
+    run = ingested(write(tmp_path, "user,item,rating\nu,1,3\nu,2,4\n"), "csv", f"items={items}")
+    numbers = dict(rows(run, ITEMS, "item_id", "item"))
+    assert numbers.keys() == {"1", "2", "9"}, "9 has no rating, but may be in lists"
+    found = rows(run, ITEM_CONTENT, "item_id", "name", "value", "item")
+    assert {row[:3] for row in found} == CONTENT_VALUES[name]
+    assert len(found) == len(CONTENT_VALUES[name])
+    assert all(number == numbers[item_id] for item_id, *_, number in found)
+
+
+def test_item_content_in_parquet(tmp_path: Path, ingested: Callable[..., Run]) -> None:
+    table = pa.table({"id": [1, 2], "tags": [["a", "b"], None], "length": [90.5, None]})
+    pq.write_table(table, tmp_path / "items.parquet")
+    ratings = write(tmp_path, "user,item,rating\nu,1,3\nu,2,4\n")
+    run = ingested(ratings, "csv", f"items={tmp_path}/items.parquet")
+    assert sorted(rows(run, ITEM_CONTENT, "item_id", "name", "value")) == [
+        ("1", "length", "90.5"), ("1", "tags", "a"), ("1", "tags", "b")
+    ]  # fmt: skip
+
+
+def test_an_item_table_without_values_is_refused(
+    tmp_path: Path, ingested: Callable[..., Run]
+) -> None:
+    ratings = write(tmp_path, "user,item,rating\nu,1,3\n")
+    only_ids = write(tmp_path, "id\n1\n", "ids.csv")
+    with pytest.raises(InputDataError, match="ids.csv: has no column beside the id"):
+        ingested(ratings, "csv", f"items={only_ids}")
+    with pytest.raises(ConfigError, match="input.items: .*nowhere: no such file"):
+        ingested(ratings, "csv", f"items={tmp_path}/nowhere")
 
 
 def not_to_be_called(*arguments: object) -> None:

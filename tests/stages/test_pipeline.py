@@ -52,8 +52,8 @@ def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
 
 # written empty, or only for certain inputs and by commands of their own
 SPECIAL = {
-    "quarantine", "titles", "given_features", "reviewer_ratings", "final_reviewer_ratings",
-    "tuning", "theorems", "predictions",
+    "quarantine", "titles", "item_content", "given_features", "reviewer_ratings",
+    "final_reviewer_ratings", "tuning", "theorems", "predictions",
     "experiment_results", "experiment_summary", "experiment_claims", "changes",
     "ensemble_models", "ensemble_curve", "ensemble_metrics", "ensemble_diversity",
 }  # fmt: skip

@@ -6,6 +6,7 @@ A configuration from a file is checked when it is read, one made in Python when 
 from __future__ import annotations
 
 from spark_rank.config.schema import Config
+from spark_rank.config.sections.demo import check_demo
 from spark_rank.config.sections.ensemble import check_ensemble
 from spark_rank.config.sections.evaluate import check_evaluate
 from spark_rank.config.sections.features import check_features
@@ -16,8 +17,9 @@ from spark_rank.config.sections.recommend import check_recommend
 from spark_rank.config.sections.train import check_train
 
 __all__ = [
-    "check_ensemble", "check_evaluate", "check_features", "check_given_split", "check_input",
-    "check_prepare", "check_rank", "check_recommend", "check_sections", "check_train",
+    "check_demo", "check_ensemble", "check_evaluate", "check_features", "check_given_split",
+    "check_input", "check_prepare", "check_rank", "check_recommend", "check_sections",
+    "check_train",
 ]  # fmt: skip
 
 
@@ -25,6 +27,6 @@ def check_sections(config: Config) -> None:
     """Raise `ConfigError` for the first section with an error."""
     for check in (
         check_input, check_prepare, check_features, check_train, check_ensemble, check_evaluate,
-        check_rank, check_recommend,
+        check_rank, check_recommend, check_demo,
     ):  # fmt: skip
         check(config)

@@ -22,6 +22,23 @@ def check_train(config: Config) -> None:
     _check_learners(config.train.learners)
     _check_choices(config)
     _check_targets(config.train)
+    _check_weights(config)
+
+
+def _check_weights(config: Config) -> None:
+    if config.train.weights == "none":
+        return
+    if config.features.kind != "factors" or config.features.propensities == "none":
+        raise ConfigError(
+            "train.weights: 'propensity' needs features.kind factors and features.propensities "
+            "fitted: set them, or leave train.weights out"
+        )
+    for position, entry in enumerate(config.train.learners):
+        if not learner_class(entry.learner).takes_weights or entry.grid:
+            raise ConfigError(
+                f"train.learners[{position}]: a learner without weights, or with a grid, cannot "
+                "be learned with train.weights: leave one of them out"
+            )
 
 
 def _check_learners(learners: list[LearnerConfig]) -> None:
