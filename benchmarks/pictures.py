@@ -77,11 +77,12 @@ def draw_lists(axes: Axes) -> None:
              ("coverage", "coverage", "#16a34a"), ("gini", "Gini", "#a855f7"))  # fmt: skip
     for name, words, colour in lines:
         values = np.array([float(row[name]) for row in rows])
-        label = f"{words}, at most {values.max():.3f}"
+        label = f"{words}, at most {100 * values.max():.0f} %"
         axes.plot(x, values / values.max(), color=colour, label=label, linewidth=1.6, marker="o",
                   markersize=3)  # fmt: skip
     axes.set(xlabel="beta", ylabel="over the greatest value", ylim=(0.0, 1.05))
     axes.set_xscale("symlog", linthresh=1.0)
+    axes.set_xlim(-0.1, 1.1 * x[-1])
     axes.set_xticks(x, [f"{value:g}" for value in x])
     axes.minorticks_off()
     axes.legend(frameon=False, labelcolor=GREY)

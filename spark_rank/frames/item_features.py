@@ -44,6 +44,9 @@ from spark_rank.tables.contracts import ITEM_FEATURES, PANEL, REVIEWER_RATINGS
 from spark_rank.wording import count_of
 
 _ROWS_AT_ONCE = 1 << 16
+# ratings of the users from whom the model of choices is learned, at most: more of them would take
+# longer than the factors themselves
+_CHOICES = 4_000_000
 # bytes of the table of items per task: Spark sends a task as one message of at most 128 MB
 _TASK_BYTES = 1 << 26
 Progress = Callable[[int, float], None]
@@ -141,8 +144,13 @@ def factor_features(
     shown = None
     if propensities:
         shown = learn_shown(data, rank=rank, rounds=rounds, seed=seed, choices=choices)
+    choosers = data.beginning(_CHOICES)
     choice = learn_choice(
-        data.items, data.ends, data.n_items, scale=float(np.sqrt(factors.noise)), seed=seed
+        choosers.items,
+        choosers.ends,
+        choosers.n_items,
+        scale=float(np.sqrt(factors.noise)),
+        seed=seed,
     )
     return replace(_with_factors(in_order, factors, columns, shown), choice=choice)
 
