@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spark_rank.demo.quantised import Quantised, encoded
 from spark_rank.demo.scale import DemoScale
+from spark_rank.learners import learner_class
 from spark_rank.redaction import redact
 from spark_rank.visible import visible
 
@@ -81,6 +82,7 @@ class Contents:
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents as the page's script reads them."""
+        prank: Any = learner_class("prank")
         return {
             "run": _shown(self.run_id),
             "learner": _shown(self.learner),
@@ -97,6 +99,7 @@ class Contents:
             "choices": None if self.choices is None else self.choices.as_json(),
             "scale": self.scale.as_json(),
             "params": self.params,
+            "prank": prank(n_ranks=len(self.scale.levels)).get_params(),
             "minRatings": self.min_ratings,
             "noise": None if self.uncertainty is None else self.uncertainty.noise,
         }

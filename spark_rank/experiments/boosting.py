@@ -81,10 +81,11 @@ def draw_set(study: Study, part: str, repeat: int) -> tuple[FloatArray, IntArray
 def adaboost(X: FloatArray, y: IntArray, rounds: int, *, constant: bool) -> Iterator[FloatArray]:
     """Yield the scores after every round of coordinate descent on F_Ada = F₋ + F₊.
 
-    Base rankers are RankBoost's, 1 where a feature reaches a cut, and their complements; with
-    `constant` also 1 everywhere. A round takes the one with the steepest descent and the best step,
-    ``½ ln(W₊/W₋)`` with the weights of the positive and negative examples where it is 1, smoothed
-    where that would be infinite. Ends where no step descends.
+    Base rankers are 1 where a feature reaches a cut, and with `constant` one is 1 everywhere; steps
+    may be negative. (Complements would add up to a constant.) A round takes the one with the
+    steepest descent and the best step, ``½ ln(W₊/W₋)`` with the weights of the positive and
+    negative examples where it is 1, smoothed where that would be infinite. Ends where no step
+    descends.
     """
     rankers = base_rankers(X, constant=constant)
     sign = np.where(y > 0, 1.0, -1.0)
@@ -108,9 +109,7 @@ def base_rankers(X: FloatArray, *, constant: bool) -> FloatArray:
     """Return a row of zeros and ones for every base ranker."""
     rows = [np.ones(len(X))] if constant else []
     for column in X.T:
-        for cut in np.unique(column)[1:]:
-            above = (column >= cut).astype(np.float64)
-            rows += [above, 1.0 - above]
+        rows += [(column >= cut).astype(np.float64) for cut in np.unique(column)[1:]]
     return np.array(rows)
 
 

@@ -105,4 +105,8 @@ EXPERIMENT = Experiment(
         "averaged PRank, Widrow-Hoff with a constant feature, the unscaled features, and the "
         "median of the target's training ratings.",
     ),
+    explanations=(
+        "On MovieLens-1M PRank's last rule is below Widrow-Hoff with step 1 and above the "
+        "perceptron, as online. The average of the rules of the same run is below all others.",
+    ),
 )

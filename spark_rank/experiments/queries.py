@@ -84,7 +84,9 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
             alone = make().fit(own.X[:half], own.grades[:half])
             scores[f"{name}, {_EACH}"] = alone.decision_function(new)
         for name, h in scores.items():
-            for metric, value in measured(h, grades, on_scale="RankSVM" not in name).items():
+            for metric, value in measured(
+                h, grades, on_scale=name.startswith(("MPRank", "SVRank"))
+            ).items():
                 if value is not None:
                     found.setdefault((name, metric), []).append(value)
     return [

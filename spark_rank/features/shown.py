@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
 from spark_rank.errors import InputDataError
 from spark_rank.features.factor_model import FactorModel, SampledRatings, fit_factor_model
@@ -71,16 +72,15 @@ def learn_shown(
         If there are fewer than a hundred ratings to hold back.
     """
     kept, held_back = _parts(data)
-    if len(held_back.ratings) < _LEAST_RATINGS:
-        raise InputDataError(
-            f"features.propensities: {len(held_back.ratings)} ratings to hold back are too few, at "
-            f"least {_LEAST_RATINGS} are needed: set it to none"
-        )
     fitted = partial(fit_factor_model, kept, rank=rank, rounds=rounds, seed=seed)
-    judged = _judged(fitted(choices=False), data, kept, held_back, seed)
-    liking = _slope(judged)
-    if choices:  # not before: a prior that knows that an item was not chosen knows what is asked
-        judged = _judged(fitted(choices=True), data, kept, held_back, seed)
+    # sums in BLAS depend on the number of threads
+    with threadpool_limits(1, user_api="blas"):
+        _check_size(len(held_back.ratings))
+        judged = _judged(fitted(choices=False), data, kept, held_back, seed)
+        _check_size(sum(len(user.ratings) for user in judged))
+        liking = _slope(judged)
+        if choices:  # not before: a prior that knows what was not chosen knows what is asked
+            judged = _judged(fitted(choices=True), data, kept, held_back, seed)
     scores = np.concatenate([user.chosen for user in judged])
     ratings = np.concatenate([user.ratings for user in judged])
     middle = float(ratings.mean())
@@ -88,6 +88,14 @@ def learn_shown(
     curve, low, high = _curve(scores, ratings, weights)
     effective = float(weights.sum() ** 2 / (weights @ weights))
     return ShownFacts(liking, middle, curve, low, high, len(ratings), effective)
+
+
+def _check_size(ratings: int) -> None:
+    if ratings < _LEAST_RATINGS:
+        raise InputDataError(
+            f"features.propensities: {ratings} ratings to hold back are too few, at least "
+            f"{_LEAST_RATINGS} are needed, of users with unrated items: set it to none"
+        )
 
 
 class _Judged(NamedTuple):
@@ -157,6 +165,7 @@ def _scores(
 def _slope(judged: list[_Judged]) -> float:
     """Return the slope with which an item is chosen among it and the others, by Newton's method."""
     slope = 0.0
+    longest = 1.0 / max(float(np.concatenate([user.others for user in judged]).std()), 1e-9)
     for _ in range(_NEWTON_STEPS):
         gradient, curvature = 0.0, _LEAST_CURVATURE
         for user in judged:
@@ -168,7 +177,7 @@ def _slope(judged: list[_Judged]) -> float:
             square = (own * user.chosen**2 + others @ user.others**2) / total
             gradient += float((user.chosen - mean).sum())
             curvature += float((square - mean**2).sum())
-        slope += gradient / curvature
+        slope += float(np.clip(gradient / curvature, -longest, longest))
     return slope
 
 

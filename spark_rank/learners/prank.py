@@ -17,7 +17,6 @@ from spark_rank.learners.perceptrons.margins import (
     UPDATES,
     MarginRule,
     RuleMean,
-    Trace,
     add_pending,
     margin_pass,
 )
@@ -37,7 +36,6 @@ from spark_rank.learners.perceptrons.rounds import (
     prank_pass,
     prank_round,
     prefix_rank_sums,
-    rank_sums,
     voted_rank_sums,
 )
 from spark_rank.learners.rows import Row
@@ -45,12 +43,9 @@ from spark_rank.rank_rule import nearest_rank, ranks_from_scores
 
 _LAST = ("last_coef_", "last_thresholds_", "timed_coef_")
 _HISTORY = ("support_vectors_", "support_coef_", "support_rounds_", "rule_thresholds_")
-# with updates by margins
-_OF_MARGINS = {
-    "averaged": ("last_coef_", "last_thresholds_", "summed_coef_", "summed_thresholds_",
-                 "pending_rounds_"),
-    "voted": ("rule_coef_", "rule_thresholds_", "support_rounds_"),
-}  # fmt: skip
+# of a mean of rules that move by margins
+_OF_MARGINS = ("last_coef_", "last_thresholds_", "summed_coef_", "summed_thresholds_",
+               "pending_rounds_")  # fmt: skip
 _BLOCK = 2**22  # kernel values in memory at once while scoring
 
 
@@ -83,7 +78,8 @@ class PRank(OnlineLearner):
         the update of Li and Long 2002). ``aggressive-romma``: also where a margin is below 1.
         ``pa``: a step of at most `C` towards the margin 1 (Crammer et al. 2006). See `margins`.
         These are for the linear kernel: `polynomial_features` has the coordinates of another one.
-        Their thresholds are real numbers, and ``averaged`` is the mean of rules of length 1.
+        Their thresholds are real numbers, ``averaged`` is the mean of rules of length 1, and there
+        is no ``voted``.
     C : the greatest step of ``pa``.
 
     Attributes
@@ -144,12 +140,16 @@ class PRank(OnlineLearner):
             raise InvalidParameterError(
                 f"update={self.update!r} is for kernel='linear': give it polynomial_features"
             )
+        if self.update != PERCEPTRON and self.readout == "voted":
+            raise InvalidParameterError(
+                f"update={self.update!r} has no voted read-out: use readout='averaged'"
+            )
 
     def exported_state(self) -> tuple[str, ...]:
         """Return the attributes that scoring and further learning need."""
         names = super().exported_state()
         if self.update != PERCEPTRON:
-            return (*names, "unit_", *_OF_MARGINS.get(self.readout, ()))
+            return (*names, "unit_", *(_OF_MARGINS if self.readout == "averaged" else ()))
         names += _HISTORY if self._keeps_history() else ()
         if self.readout != "averaged":
             return names
@@ -160,9 +160,6 @@ class PRank(OnlineLearner):
         if self.kernel == "linear" and self.readout != "voted":
             return super().to_row()
         voted = self.readout == "voted"
-        if self.update != PERCEPTRON:
-            rules = self.rule_coef_, self.rule_thresholds_
-            return {"kernel": "linear", "members": rules, "member_votes": self.votes()}
         n_examples = self.n_rounds_ // self.epochs
         return {
             "kernel": self.kernel,
@@ -220,13 +217,11 @@ class PRank(OnlineLearner):
             self.rule_thresholds_ = np.zeros((1, n_thresholds))
 
     def _start_by_margins(self) -> None:
-        self.unit_, self.pending_rounds_ = 1.0, 0
+        self.unit_ = 1.0
         if self.readout == "averaged":
             self.last_coef_, self.last_thresholds_ = self.coef_, self.thresholds_
             self.summed_coef_, self.summed_thresholds_ = self.coef_, self.thresholds_
-        if self.readout == "voted":
-            self.support_rounds_ = np.empty(0, dtype=np.int64)
-            self.rule_coef_, self.rule_thresholds_ = self.coef_[None, :], self.thresholds_[None, :]
+            self.pending_rounds_ = 0
 
     def _learn(self, X: FloatArray, ranks: IntArray) -> IntArray:
         if self.update != PERCEPTRON:
@@ -253,31 +248,26 @@ class PRank(OnlineLearner):
         return done
 
     def _margin_pass(self, X: FloatArray, ranks: IntArray) -> IntArray:
-        averaged, voted = self.readout == "averaged", self.readout == "voted"
+        averaged = self.readout == "averaged"
         coef = self.last_coef_ if averaged else self.coef_
         thresholds = self.last_thresholds_ if averaged else self.thresholds_
         rule = MarginRule(coef.copy(), thresholds.copy(), np.array([self.unit_]))
-        sums = (self.summed_coef_, self.summed_thresholds_) if averaged else (coef, thresholds)
-        mean = RuleMean(
-            sums[0].copy(), sums[1].copy(), np.array([self.pending_rounds_ if averaged else 0])
-        )
-        done = Trace(
-            np.empty(len(X), np.int64), np.empty(len(X), np.bool_),
-            *(np.empty((len(X) if voted else 0, len(part))) for part in (coef, thresholds)),
-        )  # fmt: skip
+        mean = self._mean_so_far()
+        losses = np.empty(len(X), dtype=np.int64)
         update = UPDATES.index(self.update)
-        check_round(margin_pass(X, ranks, update, float(self.C), rule, mean, done), X)
+        check_round(margin_pass(X, ranks, update, float(self.C), rule, mean, losses), X)
         check_rule(rule.coef)
         self.coef_, self.thresholds_, self.unit_ = rule.coef, rule.thresholds, float(rule.unit[0])
-        if voted:
-            moved = np.flatnonzero(done.moved)
-            rounds = self.n_rounds_ + 1 + moved
-            self.support_rounds_ = np.append(self.support_rounds_, rounds)
-            self.rule_coef_ = np.concatenate([self.rule_coef_, done.coef[moved]])
-            self.rule_thresholds_ = np.concatenate([self.rule_thresholds_, done.thresholds[moved]])
         if averaged:
             self._take_mean(rule, mean, self.n_rounds_ + len(X))
-        return done.losses
+        return losses
+
+    def _mean_so_far(self) -> RuleMean:
+        """Return copies of the sums of earlier rules; without room where no mean is asked for."""
+        if self.readout != "averaged":
+            return RuleMean(np.empty(0), np.empty(0), np.zeros(1, np.int64))
+        pending = np.array([self.pending_rounds_])
+        return RuleMean(self.summed_coef_.copy(), self.summed_thresholds_.copy(), pending)
 
     def _take_mean(self, rule: MarginRule, mean: RuleMean, n_rounds: int) -> None:
         """Replace the last rule by the mean, over all rounds, of the rules with length 1."""
@@ -346,18 +336,12 @@ class PRank(OnlineLearner):
 
     def _vote_sums(self, X: ArrayLike) -> IntArray:
         votes, blocks = self.votes(), []
-        if self.update != PERCEPTRON:
-            features = check_examples(X, self._n_features())
-            sums = np.empty(len(features), dtype=np.int64)
-            rules = Rule(self.rule_coef_, self.rule_thresholds_)
-            check_round(rank_sums(features, rules, votes, sums), features)
-            return sums
         if self.kernel == "linear":
             features = check_examples(X, self._n_features())
             sums = np.empty(len(features), dtype=np.int64)
             vectors = read_only(self.support_vectors_)
-            moves = vectors, self.support_coef_, self.rule_thresholds_
-            check_round(voted_rank_sums(features, *moves, votes, sums), features)
+            rules = vectors, self.support_coef_, self.rule_thresholds_
+            check_round(voted_rank_sums(features, *rules, votes, sums), features)
             return sums
         for values in self._kernel_blocks(X):
             sums = np.empty(len(values), dtype=np.int64)

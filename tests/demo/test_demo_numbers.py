@@ -310,6 +310,10 @@ def test_a_model_from_the_page_goes_on_in_python(opened: Open) -> None:
         learner.predict(X, offset=start), np.clip(learner.decision_function(X, start), 1, 5)
     )
     ranker = PRank.from_params(json.loads(other))
+    assert json.loads(other).keys() == {
+        *PRank(5).fit(X, np.ones(len(X))).to_params(),
+        "demonstration",
+    }
     rows = np.column_stack([X, start])
     ranks = ratings.astype(int)
     again = PRank(5, epochs=2).fit(rows[items], ranks)

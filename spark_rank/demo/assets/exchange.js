@@ -89,8 +89,7 @@ function mprankParams(run, model) {
 function prankParams(run, model) {
   const loss = model.rounds.reduce((sum, round) => sum + Math.abs(round.predicted - round.rank), 0);
   return {
-    n_ranks: run.scale.cuts.length + 1, kernel: "linear", epochs: model.passes, readout: "last",
-    gamma: 1, degree: 2, coef0: 1, coef_: [...model.coef], thresholds_: model.thresholds,
+    ...run.prank, epochs: model.passes, coef_: [...model.coef], thresholds_: model.thresholds,
     n_rounds_: model.rounds.length, total_loss_: loss,
   };
 }

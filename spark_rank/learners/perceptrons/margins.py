@@ -25,7 +25,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_rank.compiled import njit
 from spark_rank.learners.base import FloatArray
@@ -60,41 +59,26 @@ class RuleMean(NamedTuple):
     pending: IntArray
 
 
-class Trace(NamedTuple):
-    """The results of every round: |ŷ − y|, whether the rule moved, and the rule afterwards.
-
-    The rules are only written if there is room for them.
-    """
-
-    losses: IntArray
-    moved: NDArray[np.bool_]
-    coef: FloatArray
-    thresholds: FloatArray
-
-
 @njit(cache=True, nogil=True)
 def margin_pass(
     X: FloatArray, ranks: IntArray, update: int, C: float, rule: MarginRule, mean: RuleMean,
-    done: Trace,
+    losses: IntArray,
 ) -> int:  # fmt: skip
-    """Run the update over the rows of `X`, in O(d + k log k) a round.
+    """Run the update over the rows of `X`, in O(d + k²) a round; write the rank losses.
 
-    `rule` and `mean` are updated in place. Returns the first round whose score is not finite, or
-    ``OK``.
+    `rule` and `mean` are updated in place; a mean without room for sums is not computed. Returns
+    the first round whose score is not finite, or ``OK``.
     """
     for t in range(X.shape[0]):
         score = dot(rule.coef, X[t])
         if not np.isfinite(score):
             return t
-        done.losses[t] = abs(predicted_rank(score, rule.thresholds) - ranks[t])
-        done.moved[t] = errs(score, ranks[t], update, rule.thresholds, rule.unit[0])
-        if done.moved[t]:
-            add_pending(rule, mean)
+        losses[t] = abs(predicted_rank(score, rule.thresholds) - ranks[t])
+        if errs(score, ranks[t], update, rule.thresholds, rule.unit[0]):
+            if mean.coef.shape[0] > 0:
+                add_pending(rule, mean)
             move_by_margin(X[t], score, ranks[t], update, C, rule)
         mean.pending[0] += 1
-        if done.coef.shape[0] > 0:
-            done.coef[t] = rule.coef
-            done.thresholds[t] = rule.thresholds
     return OK
 
 

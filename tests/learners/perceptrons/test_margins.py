@@ -142,7 +142,7 @@ def test_romma_finds_what_separates() -> None:
         assert np.array_equal(learner.predict(X), ranks), update
 
 
-@pytest.mark.parametrize("readout", ["last", "averaged", "voted"])
+@pytest.mark.parametrize("readout", ["last", "averaged"])
 @pytest.mark.parametrize("update", MARGINS)
 def test_cutting_the_sequence_changes_no_bit(update: str, readout: str) -> None:
     X, ranks = sequence(5, 200, noise=0.8)
@@ -161,7 +161,7 @@ def test_cutting_the_sequence_changes_no_bit(update: str, readout: str) -> None:
 
 
 @pytest.mark.parametrize("update", MARGINS)
-def test_read_outs_are_means_and_votes_of_the_rules(update: str) -> None:
+def test_the_average_is_the_mean_of_rules_of_length_1(update: str) -> None:
     X, ranks = sequence(6, 120, noise=0.8)
     last = PRank(K, update=update)
     rules = []
@@ -172,15 +172,6 @@ def test_read_outs_are_means_and_votes_of_the_rules(update: str) -> None:
     averaged = PRank(K, update=update, readout="averaged").fit(X, ranks)
     mean = np.mean(rules, axis=0)
     np.testing.assert_allclose(np.concatenate([averaged.coef_, averaged.thresholds_]), mean)
-
-    voted = PRank(K, update=update, readout="voted").fit(X, ranks)
-    moved = np.any(np.diff([0.0 * rules[0], *rules], axis=0) != 0.0, axis=1)
-    before = [np.zeros(6), *[rules[t] for t in np.flatnonzero(moved)]]
-    votes = np.diff(np.flatnonzero(np.concatenate([[True], moved, [True]]))) - 1
-    assert np.array_equal(voted.votes(), votes)
-    held = np.array([ranks_from_scores(X @ rule[:3], rule[3:]) for rule in before])
-    expected = np.floor(votes @ held / votes.sum() + 0.5)
-    assert (voted.predict(X) != expected).mean() < 0.02  # rounding decides ties
 
 
 def members(X: Array, ranks: Any, ensemble: OAP) -> list[list[PRank]]:
@@ -266,3 +257,5 @@ def test_margins_are_for_the_linear_kernel() -> None:
         PRank(3, kernel="poly", update="romma").fit([[1.0]], [1])
     with pytest.raises(InvalidParameterError, match="one of perceptron, romma"):
         PRank(3, update="newton").fit([[1.0]], [1])
+    with pytest.raises(InvalidParameterError, match="no voted read-out"):
+        PRank(3, update="pa", readout="voted").fit([[1.0]], [1])
