@@ -47,7 +47,7 @@ def evaluate(blocks: DataFrame, models: DataFrame, job: EvaluateJob, tasks: int)
         MODEL_COLUMNS,
         partial(evaluate_bucket, job=job),
         MEASURED_SCHEMA,
-        f"{ddl(METRICS.columns)}, {CURVE} array<float>",
+        f"{ddl(METRICS.columns)}, {CURVE} binary",
         tasks,
     )
 

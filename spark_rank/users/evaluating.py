@@ -23,8 +23,9 @@ from spark_rank.users.stored_models import SCORING_COLUMNS
 # the columns of the models that are read
 MODEL_COLUMNS = (*MEASURED, *SCORING_COLUMNS, "bucket")
 CURVE = "curve"
-# metric rows with the user's ROC curve on the grid
-MEASURED_SCHEMA = METRIC_SCHEMA.append(pa.field(CURVE, pa.list_(pa.float32())))
+# metric rows with the user's ROC curve on the grid: single-precision numbers as bytes, which Spark
+# hands on as they are, where it would go through a list number by number
+MEASURED_SCHEMA = METRIC_SCHEMA.append(pa.field(CURVE, pa.binary()))
 PREDICTION_SCHEMA = arrow_schema(PREDICTIONS.columns)
 
 OpenFeatures = Callable[[FeatureFiles], ItemFeatures]
@@ -105,10 +106,12 @@ def _models_and_users(
 
 def with_curves(rows: pa.RecordBatch, curves: NDArray[np.float32]) -> pa.RecordBatch:
     """Add the column of curves to the metric rows; a user without a curve has null."""
-    width = curves.shape[1]
-    missing = pa.array(np.isnan(curves[:, 0]))
-    ends = pa.array(np.arange(0, (len(rows) + 1) * width, width, dtype=np.int32))
-    column = pa.ListArray.from_arrays(ends, pa.array(curves.ravel()), mask=missing)
+    width = curves.shape[1] * curves.itemsize
+    fixed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), len(curves), [None, pa.py_buffer(np.ascontiguousarray(curves))]
+    )
+    defined = pa.array(~np.isnan(curves[:, 0]))
+    column = pc.if_else(defined, fixed.cast(pa.binary()), None)
     return pa.RecordBatch.from_arrays([*rows.columns, column], schema=MEASURED_SCHEMA)
 
 
