@@ -67,7 +67,7 @@ class Grids:
     mean number of ratings of a row, as in `spark_rank.features.choice`; ridges per rating.
     """
 
-    ridges: tuple[float, ...] = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
+    ridges: tuple[float, ...] = (50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)
     neighbours: tuple[int, ...] = (50, 100, 200, 400)
     shrinkages: tuple[float, ...] = (0.0, 10.0, 50.0)
     ranks: tuple[int, ...] = (16, 32, 64)
@@ -80,7 +80,7 @@ class Grids:
     def small(cls) -> Grids:
         """Return fewer settings."""
         return cls(
-            (800.0, 1600.0, 3200.0, 6400.0), (100, 200, 400), (10.0, 50.0), (32,), (0.05, 0.1),
+            (400.0, 800.0, 1600.0), (100, 200, 400), (10.0, 50.0), (32,), (0.05, 0.1),
             (0.4, 0.7, 1.0), (20,), (0.05, 0.1, 0.2),
         )  # fmt: skip
 

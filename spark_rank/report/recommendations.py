@@ -16,7 +16,7 @@ SHOWN_RATINGS = 5
 _SHOWN_PLACES = 5
 _LISTS = ("top", "bottom")
 _TITLE = "Unseen items for a few users"
-_HEADER = ["place", "list", "item", "its ratings", "score", "rating predicted", "source"]
+_HEADER = ["place", "list", "item", "its ratings", "score", "rating", "source"]
 
 
 def recommendations_section(sample: Rows, facts: RecommendFacts, liked: Rows = ()) -> Section:
@@ -37,16 +37,18 @@ def recommendations_section(sample: Rows, facts: RecommendFacts, liked: Rows = (
     rows.sort(key=lambda row: (row["user_id"], _LISTS.index(row["list"]), row["position"]))
     body: list[list[Cell]] = []
     for user in dict.fromkeys(row["user_id"] for row in rows):
-        body.append([Cell(f"user {user}{_favourites(user, liked)}")])
+        own = [row for row in liked if row["user_id"] == user]
+        body.append([Cell(f"user {user}")])
+        body += [_rated_cells(place, row) for place, row in enumerate(own, start=1)]
         body += [_cells(row) for row in rows if row["user_id"] == user]
-    return Section(_TITLE, [words, Table(_HEADER, body)])
+    caption = "Rated: what the user rated highest, with the ratings given."
+    return Section(_TITLE, [words, Table(_HEADER, body, caption if liked else "")])
 
 
-def _favourites(user: str, liked: Rows) -> str:
-    """Return in words what a user rated highest."""
-    own = [f"{row['title'] or row['item_id']} ({row['rating']:g})"
-           for row in liked if row["user_id"] == user]  # fmt: skip
-    return f", who rated highest: {', '.join(own)}" if own else ""
+def _rated_cells(place: int, row: Mapping[str, Any]) -> list[Cell]:
+    name, rating = row["title"] or row["item_id"], f"{row['rating']:g} given"
+    texts = (("rated", True), (name, True), ("", False), ("", False), (rating, False), ("", True))
+    return [Cell(str(place)), *[Cell(text, left=left) for text, left in texts]]
 
 
 def _learned_from(facts: RecommendFacts) -> str:

@@ -28,10 +28,11 @@ def test_the_beginnings_of_lists_are_in_order() -> None:
     shown = [[cell.text for cell in cells] for cells in table.rows]
     assert [cells[:4] for cells in shown] == [
         ["user a"], ["5", "top", "i5", "7"],
-        ["user b, who rated highest: Loved (5), i8 (4.5)"],
+        ["user b"], ["1", "rated", "Loved", ""], ["2", "rated", "i8", ""],
         ["1", "top", "i1", "7"], ["2", "top", "i2", "7"], ["1", "bottom", "<Worst>", "7"],
     ]  # fmt: skip
-    assert shown[3][5:] == ["–", "new_item"]
+    assert shown[3][5:] == ["5 given", ""]
+    assert shown[5][5:] == ["–", "new_item"]
     page = render("run", "", [section])
     for words in (
         "1,200 users",
