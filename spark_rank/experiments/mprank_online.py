@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from spark_rank.experiments.reviewer_problems import (
     users_between,
 )
 from spark_rank.learners import MPRank
+from spark_rank.learners.errors import ConvergenceWarning
 from spark_rank.metrics import mean_squared_difference
 
 _SOURCE = "Cortes, Mohri and Rastogi, figure 1"
@@ -81,9 +83,10 @@ def run_unit(study: Study, unit: Unit) -> list[Result]:
     results = [Result("batch", _END, at_batch, target=target)]
     for method, eta in ((_EXACT, None), (_fixed(settings), settings.eta)):
         for x in _rounds(settings.rounds):
-            model = MPRank(
-                C, solver="online", max_rounds=x, tol=_TINY, eta=eta, **common
-            ).fit(problem.X, problem.y)  # fmt: skip
+            model = MPRank(C, solver="online", max_rounds=x, tol=_TINY, eta=eta, **common)
+            with warnings.catch_warnings():  # it is to stop after so many rounds
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(problem.X, problem.y)
             excess = model.objective_ / batch.objective_ - 1.0
             above = _difference(_msd(model, problem), at_batch)
             results += [

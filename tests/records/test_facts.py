@@ -134,7 +134,7 @@ def test_the_shape_of_a_record_stays() -> None:
         "rating_scale": {"kind": "levels", "low": 1.0, "high": 5.0, "levels": 5},
     }  # fmt: skip
     facts = read_facts(IngestFacts, {"facts": given}, "r")
-    assert as_record(facts) == {**given, "dropped_by_reason": {}}
+    assert as_record(facts) == {**given, "dropped_by_reason": {}, "parts": {}}
 
 
 def test_a_stage_says_that_it_was_skipped() -> None:

@@ -206,7 +206,8 @@ def test_a_part_without_ratings_is_named(made: Callable[..., Run], files: list[s
 @pytest.mark.slow
 def test_a_given_split_as_typed(files: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "spark_rank", "pipeline", "--set", *files, *FEATURES,
-               f"store={tmp_path / 'store'}", "run_id=given", "--spark",
+               f"store={tmp_path / 'store'}", "run_id=given", "evaluate.candidates=all",
+               "--spark",
                "spark.master=local[2]"]  # fmt: skip
     made = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert made.returncode == 0, made.stderr

@@ -52,7 +52,7 @@ def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
 
 # written empty, or only for certain inputs and by commands of their own
 SPECIAL = {
-    "quarantine", "titles", "item_content", "given_features", "reviewer_ratings",
+    "quarantine", "titles", "item_content", "shown_metrics", "given_features", "reviewer_ratings",
     "final_reviewer_ratings", "tuning", "theorems", "predictions",
     "experiment_results", "experiment_summary", "experiment_claims", "changes",
     "ensemble_models", "ensemble_curve", "ensemble_metrics", "ensemble_diversity",

@@ -270,3 +270,24 @@ def test_a_pair_without_an_error_is_reported() -> None:
             leave_pair_out.errors_from_basis(
                 basis, np.ones((n, 1)), nothing, np.arange(float(m))[None, :]
             )
+
+
+def test_its_mean_is_the_error_of_models_from_two_examples_less() -> None:
+    """Proposition 1: over samples of m, the error is that of learning from m − 2."""
+    rng = np.random.default_rng(12)
+
+    def draw(m: int) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.normal(size=(m, 2))
+        return X, X[:, 0] + rng.normal(size=m)
+
+    left_out, true = [], []
+    for _ in range(600):
+        X, y = draw(6)
+        left_out.append(MPRank(1.0, ridge="fixed").fit(X, y).leave_pair_out(X, y))
+        model = MPRank(1.0, ridge="fixed").fit(*draw(4))
+        X, y = draw(20)
+        high, low = model.decision_function(X).reshape(2, 10)
+        true.append(np.mean(((high - low) - (y[:10] - y[10:])) ** 2))
+    spread = np.hypot(np.std(left_out), np.std(true)) / np.sqrt(600)
+    assert abs(np.mean(left_out) - np.mean(true)) < 4.0 * spread
+    assert spread < 0.1 * np.mean(true)
