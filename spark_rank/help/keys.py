@@ -33,6 +33,7 @@ _MORE = {
 _SEQUENCE = "ensemble.sequence=examples.parquet"
 _TOGETHER = {
     "ensemble.trials": _SEQUENCE,
+    "train.weights": "features.propensities=fitted",
     "ensemble.learners.kernel": _SEQUENCE,
     _SETTINGS: "experiment.name=prank_synthetic",
 }
