@@ -43,7 +43,7 @@ from spark_rank.records.features import MappedFile
 from spark_rank.users.batches import ragged
 from spark_rank.users.fitting import Limits
 from spark_rank.users.held_out import held_out, predictions
-from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
+from spark_rank.users.joining import ScoringLearner, as_scoring, scoring_models, with_models
 from spark_rank.users.learning import LearnJob, learn_batches
 from spark_rank.users.list_measuring import training_parts
 from spark_rank.users.recommending import Catalogue, RecommendJob, best_positions, left_out_of
@@ -205,7 +205,7 @@ class Default:
     def measured(self, beta: float) -> Measured:
         """Return the measures of the lists with a beta."""
         job = RecommendJob(FILES, DEFAULT_LABEL, TOP, 0, None, 1.0, 5.0, beta)
-        models = scoring_models(as_known(self.models), Asked(DEFAULT_LABEL, None))
+        models = scoring_models(as_known(self.models), ScoringLearner(DEFAULT_LABEL, None))
         places = pa.array(np.arange(self.part.shape[0]), pa.int32())
         rows = with_models(training_parts(self.part.blocks), models, places)
         catalogue = self.catalogue if beta else self.plain

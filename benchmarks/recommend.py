@@ -30,7 +30,7 @@ from spark_rank.features.files import ItemFeatures, write_files
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import BLOCKS, ENSEMBLE_MODELS
 from spark_rank.users.batches import build_batch
-from spark_rank.users.joining import WANTED_COLUMNS, Asked, as_scoring
+from spark_rank.users.joining import WANTED_COLUMNS, ScoringLearner, as_scoring
 from spark_rank.users.list_measuring import ListMeasures, MeasureJob, measure_bucket
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.recommending import (
@@ -150,8 +150,10 @@ def measured_lists(users: int, job: RecommendJob) -> None:
         models = as_scoring(pa.Table.from_batches([batch.drop_columns(["items", "bucket"])]))
         models = models.set_column(1, "learner", pa.array(["it"] * len(batch)))
         ready = time.process_time()
-        list(measure_bucket(blocks, models, Asked("it", None), 512, MeasureJob(job, measures),
-                            shared, lambda files: features))  # fmt: skip
+        list(measure_bucket(
+            blocks, models, ScoringLearner("it", None), 512, MeasureJob(job, measures), shared,
+            lambda files: features,
+        ))  # fmt: skip
         if start >= 0:
             totals += made - begun, time.process_time() - ready
     rows, measured = totals / users * 1e6

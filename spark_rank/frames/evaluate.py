@@ -20,7 +20,7 @@ from spark_rank.users.evaluating import (
     evaluate_bucket,
     shown_bucket,
 )
-from spark_rank.users.joining import MODELS_SCHEMA, Asked
+from spark_rank.users.joining import MODELS_SCHEMA, ScoringLearner
 from spark_rank.users.list_measuring import SUM_COLUMNS, SUM_SCHEMA, MeasureJob, measure_bucket
 from spark_rank.users.recommending import Shared
 from spark_rank.users.roc_sums import ROC_SUM_COLUMNS, roc_table, summed_curves
@@ -69,7 +69,7 @@ def shown(blocks: DataFrame, models: DataFrame, job: ShownJob, tasks: int) -> pa
 def list_sums(
     blocks: DataFrame,
     models: DataFrame,
-    asked: Asked,
+    scored_by: ScoringLearner,
     job: MeasureJob,
     facts: Shared,
     tasks: int,
@@ -77,9 +77,9 @@ def list_sums(
     """Return the tasks' sums over the lists of one learner, for `list_table`."""
     return with_models(
         blocks.select("user", "user_id", "items", "ratings", "n_train", "bucket"),
-        models.where(F.col("learner").isin(*asked.learners)),
+        models.where(F.col("learner").isin(*scored_by.learners)),
         (*MODELS_SCHEMA.names, "bucket"),
-        partial(measure_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
+        partial(measure_bucket, scored_by=scored_by, users=_USERS_AT_ONCE, job=job, facts=facts),
         SUM_SCHEMA,
         ddl(SUM_COLUMNS),
         tasks,

@@ -11,7 +11,7 @@ from spark_rank.frames.buckets import with_models
 from spark_rank.tables.contract import arrow_schema, ddl
 from spark_rank.tables.contracts import RECOMMENDATIONS
 from spark_rank.users.best_users import COLUMNS, SCHEMA, BestUsersJob, best_users_of_bucket
-from spark_rank.users.joining import MODELS_SCHEMA, Asked
+from spark_rank.users.joining import MODELS_SCHEMA, ScoringLearner
 from spark_rank.users.recommending import RecommendJob, Shared, recommend_bucket
 
 _BLOCK_COLUMNS = ("user", "user_id", "items", "bucket")
@@ -20,7 +20,12 @@ _USERS_AT_ONCE = 1024
 
 
 def recommend(
-    blocks: DataFrame, models: DataFrame, asked: Asked, job: RecommendJob, facts: Shared, tasks: int
+    blocks: DataFrame,
+    models: DataFrame,
+    scored_by: ScoringLearner,
+    job: RecommendJob,
+    facts: Shared,
+    tasks: int,
 ) -> DataFrame:
     """Return the rows of the table `recommendations`.
 
@@ -28,9 +33,9 @@ def recommend(
     """
     return with_models(
         blocks.select(*_BLOCK_COLUMNS),
-        models.where(F.col("learner").isin(*asked.learners)),
+        models.where(F.col("learner").isin(*scored_by.learners)),
         (*MODELS_SCHEMA.names, "bucket"),
-        partial(recommend_bucket, asked=asked, users=_USERS_AT_ONCE, job=job, facts=facts),
+        partial(recommend_bucket, scored_by=scored_by, users=_USERS_AT_ONCE, job=job, facts=facts),
         arrow_schema(RECOMMENDATIONS.columns),
         ddl(RECOMMENDATIONS.columns),
         tasks,

@@ -10,7 +10,7 @@ from spark_rank.errors import InputDataError
 from spark_rank.ml.trained import Trained
 from spark_rank.tables.contracts import PANEL
 from spark_rank.users.cases import Case
-from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
+from spark_rank.users.joining import ScoringLearner, as_scoring, scoring_models, with_models
 from spark_rank.users.recommending import Catalogue, RecommendJob, list_facts
 
 _TOP, _BOTTOM = 10, 3  # places in the lists that are explained
@@ -23,12 +23,12 @@ def case_of(trained: Trained, user: str) -> Case:
     record = trained.own_models().where(is_user).head()
     if len(blocks) == 0 or record is None:
         raise InputDataError(f"explain: the model has no user {user!r}")
-    asked = Asked(trained.spec.label, ITEM_OFFSET)
-    models = scoring_models(as_scoring(trained.models.where(is_user).toArrow()), asked)
+    scored_by = ScoringLearner(trained.spec.label, ITEM_OFFSET)
+    models = scoring_models(as_scoring(trained.models.where(is_user).toArrow()), scored_by)
     batch = blocks.combine_chunks().to_batches()[0]
     scale = trained.scale
     job = RecommendJob(
-        trained.job.files, asked.learner, _TOP, _BOTTOM, scale, *trained.limits,
+        trained.job.files, scored_by.learner, _TOP, _BOTTOM, scale, *trained.limits,
         beta=trained.config.recommend.beta,
     )  # fmt: skip
     panel = trained.tables.get(PANEL.table)

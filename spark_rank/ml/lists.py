@@ -17,7 +17,7 @@ from spark_rank.frames.recommend import best_users, recommend
 from spark_rank.ml.trained import Trained
 from spark_rank.session.sharing import share
 from spark_rank.users.best_users import BestUsersJob
-from spark_rank.users.joining import Asked
+from spark_rank.users.joining import ScoringLearner
 from spark_rank.users.recommending import RecommendJob, facts_as_bytes, list_facts
 
 _LIST = "recommendations"
@@ -54,7 +54,7 @@ def lists_of_users(
     )  # fmt: skip
     facts = share(trained.spark, facts_as_bytes(list_facts(trained.item_facts)))
     rows = recommend(
-        blocks, trained.models, Asked(spec.label, ITEM_OFFSET), job, facts, trained.buckets
+        blocks, trained.models, ScoringLearner(spec.label, ITEM_OFFSET), job, facts, trained.buckets
     )
     # as `transform` predicts: scores on the scale of the ratings are not cut at its ends
     rating = F.col("score") if spec.kind.on_rating_scale else F.col("predicted_rating")

@@ -13,20 +13,20 @@ from spark_rank.reader.recorded import (
     Recorded,
     as_refitted,
     asked_learner,
-    asked_models,
     ensemble_spec,
     has_refitted,
     order_of_lists,
     rating_limits,
     recorded_ensembles,
     recorded_job,
+    scoring_learner,
 )
 from spark_rank.records.facts import AnyFacts, read_facts
 from spark_rank.records.features import FeatureFacts
 from spark_rank.store.records import REMEDY
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import ENSEMBLE_MODELS, FINAL_TABLES, MODELS, PANEL
-from spark_rank.users.joining import Asked
+from spark_rank.users.joining import ScoringLearner
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.recommending import RecommendJob
 
@@ -40,7 +40,7 @@ class ModelFacts:
     With `all_ratings` they are learned from all ratings of a user, else from the training part.
     """
 
-    asked: Asked
+    scored_by: ScoringLearner
     all_ratings: bool
     buckets: int
     tables: tuple[Contract, ...]
@@ -124,7 +124,7 @@ def _facts(run: Recorded, label: str, lists: RecommendConfig, *, all_ratings: bo
     if all_ratings:
         tables, panel = (FINAL_TABLES[MODELS.table],), FINAL_TABLES[PANEL.table]
     return ModelFacts(
-        asked_models(run, label), all_ratings,
+        scoring_learner(run, label), all_ratings,
         (run.record("prepare") or {})["settings"]["buckets"], tables, panel,
         f"final_{_FEATURE_FILES}" if all_ratings else _FEATURE_FILES,
         features["settings"].get("kind", ""), lists, learn, score,

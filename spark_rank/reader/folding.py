@@ -15,7 +15,7 @@ from spark_rank.errors import ConfigError
 from spark_rank.features.files import ItemFeatures
 from spark_rank.users.ensemble_learning import ensemble_batches
 from spark_rank.users.ensembles import EnsembleSpec
-from spark_rank.users.joining import Asked
+from spark_rank.users.joining import ScoringLearner
 from spark_rank.users.learning import FAILED, LearnJob, learn_batches
 
 NOBODY = -1  # the number of a user who is not in the run
@@ -46,9 +46,11 @@ def block_of(user: int, user_id: str, items: Any, ratings: Any) -> pa.RecordBatc
     return pa.RecordBatch.from_pydict(columns)
 
 
-def learned(block: pa.RecordBatch, asked: Asked, job: LearnJob, features: ItemFeatures) -> pa.Table:
+def learned(
+    block: pa.RecordBatch, scored_by: ScoringLearner, job: LearnJob, features: ItemFeatures
+) -> pa.Table:
     """Return the user's model row, and that of the item offset if the learner failed."""
-    (spec,) = [spec for spec in job.specs if spec.label == asked.learner]
+    (spec,) = [spec for spec in job.specs if spec.label == scored_by.learner]
     learn = ensemble_batches if isinstance(spec, EnsembleSpec) else learn_batches
     models = _learn(learn, block, replace(job, specs=(spec,)), features)
     fallback = tuple(spec for spec in job.specs if spec.label == ITEM_OFFSET)

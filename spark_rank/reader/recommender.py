@@ -28,7 +28,7 @@ from spark_rank.reader.user_rows import UserRows
 from spark_rank.tables.contract import Contract
 from spark_rank.tables.contracts import BLOCKS, ITEM_COUNTS, ITEMS, TITLES
 from spark_rank.tables.user_buckets import bucket_of
-from spark_rank.users.joining import Asked, as_scoring, scoring_models, with_models
+from spark_rank.users.joining import ScoringLearner, as_scoring, scoring_models, with_models
 from spark_rank.users.learning import FAILED
 
 Row = dict[str, Any]
@@ -93,7 +93,7 @@ class Recommender:
     @property
     def learner(self) -> str:
         """Return the label of the learner whose models are used."""
-        return self._facts.asked.learner
+        return self._facts.scored_by.learner
 
     @property
     def facts(self) -> ModelFacts:
@@ -187,9 +187,9 @@ class Recommender:
         items = self._items.numbers(ratings)
         values = np.array(list(ratings.values()), dtype=np.float32)
         block = block_of(self._number(user_id), user_id, items, values)
-        rows = learned(block, self._facts.asked, self._facts.learn, self._items.features)
+        rows = learned(block, self._facts.scored_by, self._facts.learn, self._items.features)
         rated = {"items": items, "ratings": values.tolist(), "n_train": len(items)}
-        return self._user_model(block, rows, Asked(self.learner, ITEM_OFFSET), rated)
+        return self._user_model(block, rows, ScoringLearner(self.learner, ITEM_OFFSET), rated)
 
     def model_of(self, user_id: str) -> UserModel:
         """Return a user's model, or raise `UnknownIdError`."""
@@ -210,19 +210,19 @@ class Recommender:
             block["n_train"] = len(block["items"])
         in_bucket = block_table.append_column("bucket", pa.array([bucket], pa.int32()))
         batch = in_bucket.combine_chunks().to_batches()[0]
-        return self._user_model(batch, models, self._facts.asked, block)
+        return self._user_model(batch, models, self._facts.scored_by, block)
 
     def _number(self, user_id: str) -> int:
         block = self._blocks.of_user(user_id, bucket_of(user_id, self._facts.buckets))
         return NOBODY if block is None else int(block.column("user")[0].as_py())
 
     def _user_model(
-        self, block: pa.RecordBatch, models: pa.Table, asked: Asked, rated: Row
+        self, block: pa.RecordBatch, models: pa.Table, scored_by: ScoringLearner, rated: Row
     ) -> UserModel:
-        model_row = models.slice(pc.index(models.column("learner"), asked.learner).as_py(), 1)
+        model_row = models.slice(pc.index(models.column("learner"), scored_by.learner).as_py(), 1)
         if model_row.column("status")[0].as_py() != FAILED:
-            models, asked = model_row, Asked(asked.learner, None)
-        scoring = scoring_models(as_scoring(models), asked)
+            models, scored_by = model_row, ScoringLearner(scored_by.learner, None)
+        scoring = scoring_models(as_scoring(models), scored_by)
         batch = with_models(block, scoring, pa.array([0], pa.int32()))
         return UserModel(self._items, self._facts, self._reviewers, batch, model_row, rated)
 

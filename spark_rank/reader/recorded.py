@@ -22,7 +22,7 @@ from spark_rank.records.models import RefitFacts, TrainFacts, UserEnsembleFacts
 from spark_rank.users.choice_prior import ChoicePrior
 from spark_rank.users.ensembles import EnsembleSpec
 from spark_rank.users.fitting import Limits
-from spark_rank.users.joining import Asked
+from spark_rank.users.joining import ScoringLearner
 from spark_rank.users.learning import FAILED, LearnJob
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.recommending import ListOrder
@@ -129,10 +129,10 @@ def order_of_lists(settings: RecommendConfig) -> ListOrder:
     )  # fmt: skip
 
 
-def asked_models(run: Recorded, label: str) -> Asked:
+def scoring_learner(run: Recorded, label: str) -> ScoringLearner:
     """Return the learner that makes lists; the item offset replaces models that failed."""
     failed = any(status.startswith(FAILED) for status in status_of(run, label))
-    return Asked(label, ITEM_OFFSET if failed else None)
+    return ScoringLearner(label, ITEM_OFFSET if failed else None)
 
 
 def is_refitted(run: Recorded) -> bool:

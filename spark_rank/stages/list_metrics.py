@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_rank.config import Config
 from spark_rank.frames import evaluate as frames
-from spark_rank.reader.recorded import asked_learner, asked_models
+from spark_rank.reader.recorded import asked_learner, scoring_learner
 from spark_rank.session.sharing import share
 from spark_rank.stages.models import all_models
 from spark_rank.stages.recommend import facts_of_items, recommend_job
@@ -45,9 +45,9 @@ def list_metrics(config: Config, spark: SparkSession, run: Run, measures: Measur
     sums = []
     for label in _learners(config, run):
         job = MeasureJob(recommend_job(lists, label, spark, run), listed)
-        asked = asked_models(run, label)
+        scored_by = scoring_learner(run, label)
         sums.append(frames.list_sums(
-            run.read(BLOCKS), all_models(run), asked, job, shared, tasks_by_bucket(run)
+            run.read(BLOCKS), all_models(run), scored_by, job, shared, tasks_by_bucket(run)
         ))  # fmt: skip
     candidates = np.flatnonzero(items.column("candidate").to_numpy())
     return list_table(_once(sums), measures.groups, candidates, settings.confidence)
@@ -55,10 +55,10 @@ def list_metrics(config: Config, spark: SparkSession, run: Run, measures: Measur
 
 def _learners(config: Config, run: Run) -> list[str]:
     """Return the labels of the learners whose lists are measured."""
-    asked: list[str | None] = [*config.evaluate.list_learners] or [config.recommend.learner]
+    labels: list[str | None] = [*config.evaluate.list_learners] or [config.recommend.learner]
     return [
         asked_learner(replace(config.recommend, learner=label), run, "evaluate.list_learners")
-        for label in asked
+        for label in labels
     ]
 
 

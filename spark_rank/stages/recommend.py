@@ -25,11 +25,11 @@ from spark_rank.learners.costs import kernel_of
 from spark_rank.reader.recorded import (
     REFIT,
     asked_learner,
-    asked_models,
     is_refitted,
     order_of_lists,
     rating_limits,
     recorded_training,
+    scoring_learner,
 )
 from spark_rank.records.data import PrepareFacts
 from spark_rank.records.models import TrainFacts
@@ -64,7 +64,7 @@ def recommend(config: Config, spark: SparkSession, run: Run) -> StageResult:
             "recommend: no item may be in a list: check recommend.min_ratings, include and exclude"
         )
     shared = share(spark, facts_as_bytes(list_facts(items)))
-    models, blocks, model_request = all_models(run), run.read(BLOCKS), asked_models(run, label)
+    models, blocks, model_request = all_models(run), run.read(BLOCKS), scoring_learner(run, label)
 
     def lists_of(wave: Wave) -> DataFrame:
         in_wave = in_buckets(wave.buckets)

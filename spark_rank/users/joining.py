@@ -23,7 +23,7 @@ WANTED_COLUMNS = ("user_id", "status", "reason", *SCORING_COLUMNS, *_BLOCK_COLUM
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScoringLearner:
     """The learner whose models score, and the learner that replaces failed models, if any."""
 
     learner: str
@@ -36,10 +36,10 @@ class Asked:
 
 
 def users_with_models(
-    blocks: pa.Table, models: pa.Table, asked: Asked, users: int
+    blocks: pa.Table, models: pa.Table, scored_by: ScoringLearner, users: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the users of a bucket who have a model, with `WANTED_COLUMNS`, by user number."""
-    user_models = scoring_models(models, asked)
+    user_models = scoring_models(models, scored_by)
     for batch in in_order(blocks, users):
         places = pc.index_in(batch.column("user_id"), user_models.column("user_id"))
         if places.null_count < len(places):
@@ -57,20 +57,20 @@ def as_scoring(models: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=MODELS_SCHEMA)
 
 
-def scoring_models(models: pa.Table, asked: Asked) -> pa.Table:
+def scoring_models(models: pa.Table, scored_by: ScoringLearner) -> pa.Table:
     """Return one model for every user: where the learner failed, that of the substitute.
 
     Status and reason stay those of the failure. Without a substitute's model the user is scored
     by the item offset alone.
     """
-    learned = models.filter(pc.equal(models.column("learner"), asked.learner))
-    if asked.substitute is None:
+    learned = models.filter(pc.equal(models.column("learner"), scored_by.learner))
+    if scored_by.substitute is None:
         return learned.combine_chunks()
     failed = pc.equal(learned.column("status"), FAILED)
     failures = learned.filter(failed)
     substitutes = models.filter(
         pc.and_(
-            pc.equal(models.column("learner"), asked.substitute),
+            pc.equal(models.column("learner"), scored_by.substitute),
             pc.not_equal(models.column("status"), FAILED),
         )
     )

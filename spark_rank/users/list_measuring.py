@@ -22,7 +22,7 @@ from spark_rank.tables.contract import Column, arrow_schema
 from spark_rank.users.batches import ragged
 from spark_rank.users.fixed_lists import first_unseen
 from spark_rank.users.held_out import held_out, in_order
-from spark_rank.users.joining import Asked, scoring_models, with_models
+from spark_rank.users.joining import ScoringLearner, scoring_models, with_models
 from spark_rank.users.recommending import (
     Catalogue,
     LeftOut,
@@ -113,7 +113,7 @@ class Shelf:
 def measure_bucket(
     blocks: pa.Table,
     models: pa.Table,
-    asked: Asked,
+    scored_by: ScoringLearner,
     users: int,
     job: MeasureJob,
     facts: Shared,
@@ -125,7 +125,7 @@ def measure_bucket(
     catalogue = Catalogue.of(features, known, choices=job.lists.beta > 0.0)
     shelf = Shelf.of(catalogue, job.measures.users)
     sums = ListSums(len(shelf.catalogue.items))
-    user_models = scoring_models(models, asked)
+    user_models = scoring_models(models, scored_by)
     for batch in in_order(blocks, users):
         places = pc.index_in(batch.column("user_id"), user_models.column("user_id"))
         if places.null_count < len(places):

@@ -17,7 +17,7 @@ from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import RECOMMENDATIONS
 from spark_rank.users.batches import ragged
 from spark_rank.users.diversifying import directions, diversified
-from spark_rank.users.joining import Asked, users_with_models
+from spark_rank.users.joining import ScoringLearner, users_with_models
 from spark_rank.users.list_cut import list_length
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.stored_models import (
@@ -206,10 +206,15 @@ def facts_as_bytes(facts: pa.RecordBatch) -> bytes:
 
 
 def recommend_bucket(
-    blocks: pa.Table, models: pa.Table, asked: Asked, users: int, job: RecommendJob, facts: Shared
+    blocks: pa.Table,
+    models: pa.Table,
+    scored_by: ScoringLearner,
+    users: int,
+    job: RecommendJob,
+    facts: Shared,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the lists of a bucket's users, by user number, `users` at a time."""
-    yield from recommend_batches(users_with_models(blocks, models, asked, users), job, facts)
+    yield from recommend_batches(users_with_models(blocks, models, scored_by, users), job, facts)
 
 
 def recommend_batches(

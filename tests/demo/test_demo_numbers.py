@@ -21,7 +21,7 @@ from spark_rank.learners.ridge.systems import ridge_of
 from spark_rank.reader.folding import NOBODY, block_of, learned
 from spark_rank.users.explaining import Influences
 from spark_rank.users.fitting import Limits
-from spark_rank.users.joining import Asked, as_scoring
+from spark_rank.users.joining import ScoringLearner, as_scoring
 from spark_rank.users.learning import LearnJob
 from spark_rank.users.rank_scale import RankScale
 from spark_rank.users.specs import LearnerSpec
@@ -207,7 +207,7 @@ def test_the_page_folds_in_as_the_reader_does(opened: Open, tmp_path: Path) -> N
         block = block_of(NOBODY, "", items, ratings)
         found = fitted_in_page(page, items, ratings)
         # a row has its weights in single precision
-        row = learned(block, Asked("mprank", None), job, features)
+        row = learned(block, ScoringLearner("mprank", None), job, features)
         weights = np.add(found["coef"], found["expected"])
         np.testing.assert_allclose(row.column("weights")[0].as_py(), weights, atol=1e-6)
         assert row.column("intercept")[0].as_py() == pytest.approx(found["intercept"], abs=1e-9)
@@ -220,7 +220,7 @@ def test_the_page_folds_in_as_the_reader_does(opened: Open, tmp_path: Path) -> N
             by_item = {each["item"]: each["pull"] for each in found["pulls"][3]}
             own = [by_item[item] for item in pulls.numbers.tolist()]
             np.testing.assert_allclose(own, pulls.amounts, atol=1e-4)
-        row = learned(block, Asked("prank", None), job, features)
+        row = learned(block, ScoringLearner("prank", None), job, features)
         thresholds = page.evaluate(
             "([items, ratings]) => fitPRank(run, items, ratings, 2).thresholds",
             [items.tolist(), ratings.tolist()],

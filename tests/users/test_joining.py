@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spark_rank.users.joining import (
     MODELS_SCHEMA,
     WANTED_COLUMNS,
-    Asked,
+    ScoringLearner,
     scoring_models,
     users_with_models,
 )
@@ -38,12 +38,14 @@ def block(user: int) -> Row:
 
 
 def together(
-    rows: Sequence[Row], blocks: Sequence[Row], asked: Asked, users: int = 2
+    rows: Sequence[Row], blocks: Sequence[Row], scored_by: ScoringLearner, users: int = 2
 ) -> list[pa.RecordBatch]:
     models = pa.Table.from_pylist(
         [{name: row.get(name) for name in MODELS_SCHEMA.names} for row in rows], MODELS_SCHEMA
     )
-    return list(users_with_models(pa.Table.from_pylist(list(blocks), BLOCK), models, asked, users))
+    return list(
+        users_with_models(pa.Table.from_pylist(list(blocks), BLOCK), models, scored_by, users)
+    )
 
 
 @given(
@@ -60,7 +62,7 @@ def test_every_user_with_a_model_comes_once_in_the_order_of_the_users(
     expected = [(f"u{user}", float(user), [user, 0.5], block(user)["items"])
                 for user in sorted(blocked) if user in learned]  # fmt: skip
     found = []
-    for batch in together(rows, [block(user) for user in blocked], Asked(FIRST, None)):
+    for batch in together(rows, [block(user) for user in blocked], ScoringLearner(FIRST, None)):
         assert batch.schema.names == list(WANTED_COLUMNS)
         assert 0 < len(batch) <= 2
         found += [(r["user_id"], r["intercept"], r["weights"], r["items"])
@@ -70,7 +72,7 @@ def test_every_user_with_a_model_comes_once_in_the_order_of_the_users(
 
 def test_members_of_ensembles_come_along_and_others_have_none() -> None:
     members = model(5, 0, n_members=2, members=[0.25, 0.5], member_votes=[1, 2])
-    (batch,) = together([model(1, 0), members], [block(1), block(5)], Asked(FIRST, None))
+    (batch,) = together([model(1, 0), members], [block(1), block(5)], ScoringLearner(FIRST, None))
     plain, of_ensemble = batch.to_pylist()
     assert (plain["n_members"], plain["members"], plain["member_votes"]) == (None, None, None)
     assert (of_ensemble["n_members"], of_ensemble["members"]) == (2, [0.25, 0.5])
@@ -90,7 +92,7 @@ def test_a_failed_model_gives_way_to_the_substitute() -> None:
     models = pa.Table.from_pylist(
         [{name: row.get(name) for name in MODELS_SCHEMA.names} for row in rows], MODELS_SCHEMA
     )
-    found = scoring_models(models, Asked(FIRST, SECOND))
+    found = scoring_models(models, ScoringLearner(FIRST, SECOND))
     assert found.schema == MODELS_SCHEMA
     names = ("user_id", "status", "reason", "intercept", "offset_weight", "weights")
     assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
@@ -99,6 +101,6 @@ def test_a_failed_model_gives_way_to_the_substitute() -> None:
         # without any model the user is scored by the offset alone
         ("u3", "failed", "other", None, 1.0, None),
     ]
-    own = scoring_models(models, Asked(FIRST, None))
+    own = scoring_models(models, ScoringLearner(FIRST, None))
     assert own.column("user_id").to_pylist() == ["u1", "u2", "u3"]
     assert own.column("intercept").to_pylist() == [1.0, None, None]

@@ -14,7 +14,7 @@ from spark_rank.metrics import describe
 from spark_rank.tables.contract import arrow_schema
 from spark_rank.tables.contracts import ENSEMBLE_MODELS
 from spark_rank.users.batches import build_batch
-from spark_rank.users.joining import Asked
+from spark_rank.users.joining import ScoringLearner
 from spark_rank.users.list_measuring import (
     FIGURES,
     ListMeasures,
@@ -92,7 +92,12 @@ def tables(users: range) -> tuple[pa.Table, pa.Table]:
 def sums(users: range, measures: ListMeasures, at_once: int = 7) -> pa.Table:
     job = MeasureJob(JOB, measures)
     made = measure_bucket(
-        *tables(users), Asked("it", None), at_once, job, Facts(N_RATINGS), lambda files: FEATURES
+        *tables(users),
+        ScoringLearner("it", None),
+        at_once,
+        job,
+        Facts(N_RATINGS),
+        lambda files: FEATURES,
     )
     return pa.Table.from_batches(list(made))
 
