@@ -131,6 +131,7 @@ def _write_ratings(trained: Trained, run: Run) -> StageResult:
         F.col("pair.items").alias("item"),
         F.col("pair.ratings").alias("rating"),
         F.lit(None).cast("bigint").alias("timestamp"),
+        F.lit(None).cast("int").alias("part"),
     )
     tables: dict[str, int] = {}
     for contract, frame in (

@@ -213,9 +213,14 @@ def test_costs_are_the_double_sums_at_any_scale(
     }  # fmt: skip
     if len(set(y)) == 1:
         assert {found.pop(name) for name in ("hr1", "hr2", "hmp1", "hmp2")} == {None}
+    # a residual is rounded once, and where a difference is as large as epsilon nothing else is left
+    rounding = 4.0 * float(np.spacing(np.abs([h, y]).max()))
+    with np.errstate(over="ignore"):
+        lost = {"svr1": rounding, "svr2": rounding * (2.0 * as_float(truth["svr1"]) + rounding)}
     for name, value in found.items():
         # denormal numbers have fewer digits
-        assert_allclose(value, as_float(truth[name]), rtol=1e-12, atol=1e-321, err_msg=name)
+        allowed = max(1e-321, lost.get(name, 0.0))
+        assert_allclose(value, as_float(truth[name]), rtol=1e-12, atol=allowed, err_msg=name)
 
 
 def test_costs_that_overflow_are_infinite_whatever_the_input() -> None:

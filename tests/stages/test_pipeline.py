@@ -54,7 +54,7 @@ def table_of(run: Run, table: str) -> duckdb.DuckDBPyRelation:
 SPECIAL = {
     "quarantine", "titles", "item_content", "shown_metrics", "given_features", "reviewer_ratings",
     "final_reviewer_ratings", "tuning", "theorems", "predictions",
-    "experiment_results", "experiment_summary", "experiment_claims", "changes",
+    "experiment_results", "experiment_summary", "experiment_claims", "changes", "list_metrics",
     "ensemble_models", "ensemble_curve", "ensemble_metrics", "ensemble_diversity",
 }  # fmt: skip
 

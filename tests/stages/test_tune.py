@@ -164,7 +164,7 @@ def test_item_offsets_do_not_see_what_is_held_back(
     # without the first user's ratings, as if they were held back
     others = blocks.where("user != 0")
     made = open_distributed(
-        unseen_features(config.features, others, run.read(ITEMS), files, config.seed)
+        unseen_features(config.features, others, run.read(ITEMS), files, config.seed, None)
     )
     table = others.select("items", "ratings", "n_train").toArrow()
     total, count = np.zeros(60), np.zeros(60)
