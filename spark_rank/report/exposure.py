@@ -35,8 +35,8 @@ _FIGURES: dict[str, tuple[str, bool | None]] = {
 }
 _MEANINGS = (
     "An item is relevant if the user has rated it, in the held-out part, from the limit of "
-    "`evaluate.relevant_from` on. All items outside the training part compete. Items that nobody "
-    "asked the user about count as not relevant, so these figures are low.",
+    "`evaluate.relevant_from` on. All items outside the training part compete. Items that "
+    "the user has not rated count as not relevant, so these figures are low.",
     "NDCG, recall, precision, hit rate, MRR and MAP count relevant items in the list, each in its "
     "own way. Serendipity counts those that the list of the most popular items does not have.",
     "Coverage is the share of the items that are in some list. Gini is 0 if all items are in as "
