@@ -60,7 +60,8 @@ def numbered(config: Config, spark: SparkSession, run: Run) -> StageResult:
     number = {name: (F.col(name).cast("int") - 1).alias(name) for name in ("user", "item")}
     generated = generated_ratings(config, spark)
     rating = F.col("rating").cast("float").alias("rating")
-    rows = run.write(RATINGS, generated.select(*number.values(), rating, "timestamp"))
+    part = F.lit(None).cast("int").alias("part")
+    rows = run.write(RATINGS, generated.select(*number.values(), rating, "timestamp", part))
     tables = {RATINGS.table: rows}
     for contract, size in ((USERS, made.users), (ITEMS, made.items)):
         id_column, name = (column.name for column in contract.columns)
