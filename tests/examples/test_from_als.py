@@ -37,6 +37,7 @@ def test_the_page_shows_the_lines_of_the_example(name: str) -> None:
     assert [line for line in lines if line not in source] == []
 
 
+@pytest.mark.slow
 def test_generated_ratings_become_lists(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

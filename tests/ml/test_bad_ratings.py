@@ -102,6 +102,7 @@ def test_a_fit_that_ends_early_frees_what_it_kept(
         PerUserRanker(**SMALL).fit(rated)
 
 
+@pytest.mark.slow
 def test_a_model_that_nobody_needs_is_freed(rated: DataFrame, nothing_left: NothingLeft) -> None:
     with nothing_left():
         model = PerUserRanker(**SMALL).fit(rated)

@@ -53,6 +53,7 @@ def test_fit_learns_what_the_command_line_learns(fitted: PerUserRankerModel, who
     ],
     ids=["panel", "reference", "chosen"],
 )  # fmt: skip
+@pytest.mark.slow
 def test_every_kind_learns_what_the_command_line_learns(
     params: dict[str, object], sets: tuple[str, ...], rated: DataFrame,
     run_of: Callable[..., Run], request: pytest.FixtureRequest,
@@ -67,6 +68,7 @@ def test_every_kind_learns_what_the_command_line_learns(
     assert model.transform(pairs).where("prediction is null or isnan(prediction)").count() == 0
 
 
+@pytest.mark.slow
 def test_given_vectors_are_those_of_the_command_line(
     rated: DataFrame, run_of: Callable[..., Run], tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_lists_are_what_transform_predicts(
             )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_held_out_ratings_are_measured_as_evaluate_does(
     spark: SparkSession, run_of: Callable[..., Run]
 ) -> None:

@@ -26,6 +26,7 @@ def described(tmp_path_factory: pytest.TempPathFactory, given: Given) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_fit_with_a_table_of_items_learns_what_the_command_line_learns(
     described: Path, rated: DataFrame, run_of: Callable[..., Run]
 ) -> None:

@@ -113,6 +113,7 @@ def test_an_explanation_adds_up_to_the_prediction(
 
 
 @pytest.mark.parametrize("kind", ["panel", "offset"])
+@pytest.mark.slow
 def test_a_user_without_a_prior_is_explained(rated: DataFrame, kind: str) -> None:
     model = PerUserRanker(numBuckets=3, featureKind=kind, panelSize=3).fit(rated)
     parts = model.explain("u1", "i3")["item"]["parts"]

@@ -47,6 +47,7 @@ def test_models_are_those_of_the_weighted_learner(weighted: DataFrame) -> None:
         assert row["intercept"] == pytest.approx(expected.intercept_, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_equal_weights_change_nothing(weighted: DataFrame, rated: DataFrame) -> None:
     ones = weighted.withColumn("w", F.lit(1))
     plain = PerUserRanker(**SMALL).fit(rated)
@@ -59,6 +60,7 @@ def test_equal_weights_change_nothing(weighted: DataFrame, rated: DataFrame) -> 
         assert left == right
 
 
+@pytest.mark.slow
 def test_folded_users_are_weighted_too(weighted: DataFrame) -> None:
     model = PerUserRanker(**SMALL, weightCol="w").fit(weighted)
     again = weighted.where("user = 'u1'")

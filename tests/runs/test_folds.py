@@ -84,6 +84,7 @@ def test_what_are_no_folds_is_refused(records: dict[str, Any], words: str) -> No
         over_folds(given)
 
 
+@pytest.mark.slow
 def test_global_folds_are_compared_as_typed(
     spark: SparkSession,
     make_config: Callable[..., Config],

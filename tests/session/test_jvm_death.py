@@ -80,6 +80,7 @@ def test_what_names_the_stage_is_found_below_what_came_on_top() -> None:
     assert _stage_error(ValueError("another")) is None
 
 
+@pytest.mark.slow
 def test_nobody_logs_of_a_jvm_that_is_gone(jvm: Any, caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("spark_rank.store.lease")
     with _quiet_loggers(jvm):

@@ -59,6 +59,7 @@ def with_ensembles(make_config: MakeConfig, run_pipeline: Callable[..., Run]) ->
     return run_pipeline(config, without=("aggregate",))
 
 
+@pytest.mark.slow
 def test_groups_and_partitions_decide_no_row(
     spark: SparkSession, with_ensembles: Run, make_config: MakeConfig
 ) -> None:

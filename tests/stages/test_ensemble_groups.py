@@ -65,6 +65,7 @@ def test_blocks_of_a_long_sequence_are_the_class(spark: SparkSession, tmp_path: 
         assert rows[-1]["rank_loss"] == pytest.approx(errors.mean())
 
 
+@pytest.mark.slow
 def test_any_groups_of_every_user_are_what_one_task_learns(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -373,6 +373,7 @@ def letor_lines(queries: int = 12) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_a_letor_file_from_ingest_to_evaluate(
     spark: SparkSession, make_config: MakeConfig, tmp_path: Path
 ) -> None:

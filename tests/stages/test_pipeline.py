@@ -413,6 +413,7 @@ def test_movielens_100k(
         assert table_of(run, table).columns
 
 
+@pytest.mark.slow
 def test_absurd_ratings_and_scores_do_not_end_the_run(
     tmp_path: Path, make_config: MakeConfig, run_pipeline: RunPipeline
 ) -> None:

@@ -98,6 +98,7 @@ def test_the_ratings_of_items_are_counted(prepared: Prepared) -> None:
     assert record(run)["tables"]["item_counts"] == len(every)
 
 
+@pytest.mark.slow
 def test_a_file_has_the_same_rows_in_the_same_order_every_time(
     spark: SparkSession, prepared: Prepared
 ) -> None:
@@ -134,6 +135,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 MANY = [f"u{user},i{item},{1 + (user * item) % 5}," for user in range(40) for item in range(9)]
 
 
+@pytest.mark.slow
 def test_ratings_are_shuffled_again_only_where_buckets_are_not_whole(
     spark: SparkSession,
     prepared: Prepared,

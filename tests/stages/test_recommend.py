@@ -124,6 +124,7 @@ def test_with_reviewers_of_their_own_users_are_scored_one_by_one() -> None:
     assert len(waves_of_lists("straight", cast(Run, OfNineWaves("reference")))) == 9
 
 
+@pytest.mark.slow
 def test_lists_of_another_learner_with_titles_and_filters(
     spark: SparkSession, tmp_path: Path, make_config: MakeConfig
 ) -> None:

@@ -126,6 +126,7 @@ def test_reviewers_show_all_their_ratings(kind: str, store: Store, measured: Run
     assert rows(run, "final_models") == rows(whole, "models", own)
 
 
+@pytest.mark.slow
 def test_what_was_chosen_on_a_sample_is_learned_with_again(store: Store) -> None:
     config = store.config(
         "tuned", "train.learners=[{name: own, grid: {C: [100, 0.01]}}]", "tune.users=20"

@@ -37,6 +37,7 @@ def facts_of(run: Run) -> ShownFacts:
     return facts.shown
 
 
+@pytest.mark.slow
 def test_metrics_of_a_run_are_those_of_its_predictions(weighted: Run) -> None:
     facts, rows = facts_of(weighted), weighted.read(SHOWN_METRICS).collect()
     sizes = {row["user_id"]: row["n_train"] for row in weighted.read(BLOCKS).collect()}

@@ -215,6 +215,7 @@ def test_the_same_command_again_tunes_nothing(
         run_until("tune", spark, make_config(f"store={store}", "tune.users=14", yaml=LEARNERS))
 
 
+@pytest.mark.slow
 def test_a_learner_without_baselines_is_the_same_learner(
     spark: SparkSession, make_config: MakeConfig, finished: Run
 ) -> None:

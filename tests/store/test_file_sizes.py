@@ -79,6 +79,7 @@ def make(spark: SparkSession, store: Path, run_id: str, *, in_waves: bool) -> Ru
 
 
 @pytest.mark.parametrize(("in_waves", "files"), [(False, FEW), (True, 2 * FEW)])
+@pytest.mark.slow
 def test_what_many_tasks_write_is_few_files_with_the_same_bytes(
     spark: SparkSession, tmp_path: Path, in_waves: bool, files: int
 ) -> None:
