@@ -16,7 +16,7 @@ from spark_rank.users.recommending import Catalogue, RecommendJob, list_facts
 _TOP, _BOTTOM = 10, 3  # places in the lists that are explained
 
 
-def case_of(trained: Trained, user: str) -> Case:
+def case_of(trained: Trained, user: str, beta: float) -> Case:
     """Return the user's rows and the item facts; raise `InputDataError` for an unknown user."""
     is_user = F.col("user_id") == user
     blocks = trained.blocks.where(is_user).select("items", "ratings", "n_train", "bucket").toArrow()
@@ -29,7 +29,7 @@ def case_of(trained: Trained, user: str) -> Case:
     scale = trained.scale
     job = RecommendJob(
         trained.job.files, scored_by.learner, _TOP, _BOTTOM, scale, *trained.limits,
-        beta=trained.config.recommend.beta,
+        beta=beta,
     )  # fmt: skip
     panel = trained.tables.get(PANEL.table)
     reviewers = [] if panel is None else panel.select("feature", "user_id").collect()

@@ -38,11 +38,18 @@ class Names:
 
 
 def lists_of_users(
-    trained: Trained, users: DataFrame | None, count: int, names: Names, *, rated: bool
+    trained: Trained,
+    users: DataFrame | None,
+    count: int,
+    names: Names,
+    *,
+    beta: float,
+    rated: bool,
 ) -> DataFrame:
     """Return the best items of every user, or of those known users that `users` names.
 
-    `users` has the column ``user_id``. With `rated`, items that the user has rated are listed too.
+    `users` has the column ``user_id``. `beta` is that of `RecommendJob`. With `rated`, items that
+    the user has rated are listed too.
     """
     blocks = trained.blocks
     if users is not None:
@@ -50,7 +57,7 @@ def lists_of_users(
     spec, scale = trained.spec, trained.scale
     job = RecommendJob(
         trained.job.files, spec.label, count, 0, scale, *trained.limits,
-        beta=trained.config.recommend.beta, rated=rated,
+        beta=beta, rated=rated,
     )  # fmt: skip
     facts = share(trained.spark, facts_as_bytes(list_facts(trained.item_facts)))
     rows = recommend(

@@ -74,14 +74,14 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
     def recommendForAllUsers(self, numItems: int, *, rated: bool = False) -> DataFrame:
         """Return the best `numItems` items of every user; with `rated`, rated items too."""
-        return lists_of_users(self.trained, None, numItems, self._names(), rated=rated)
+        return self._lists(None, numItems, rated=rated)
 
     def recommendForUserSubset(
         self, dataset: DataFrame, numItems: int, *, rated: bool = False
     ) -> DataFrame:
         """Return the best items of the users in `dataset`; unknown users have no list."""
         users = dataset.select(id_text(dataset, self.getUserCol()).alias("user_id"))
-        return lists_of_users(self.trained, users, numItems, self._names(), rated=rated)
+        return self._lists(users, numItems, rated=rated)
 
     def recommendForAllItems(self, numUsers: int, *, rated: bool = False) -> DataFrame:
         """Return the best `numUsers` users of every item; with `rated`, users who rated it too."""
@@ -131,7 +131,7 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
 
     def explain(self, user: Any, item: Any = None, count: int = 10) -> dict[str, Any]:
         """Return what contributes to a user's scores, or to the score of one item, as a dict."""
-        case = case_of(self.trained, str(user))
+        case = case_of(self.trained, str(user), self._beta())
         if item is not None and pc.index(self.trained.opened.item_ids, str(item)).as_py() < 0:
             raise InputDataError(f"explain: the model has no item {str(item)!r}")
         return case.explained(None if item is None else str(item), count)
@@ -160,6 +160,14 @@ class PerUserRankerModel(Model, TrainingParams, MLWritable, MLReadable["PerUserR
     def read(cls) -> ModelReader:
         """Return the reader of saved models."""
         return ModelReader()
+
+    def _lists(self, users: DataFrame | None, count: int, *, rated: bool) -> DataFrame:
+        return lists_of_users(
+            self.trained, users, count, self._names(), beta=self._beta(), rated=rated
+        )
+
+    def _beta(self) -> float:
+        return float(self.getOrDefault("beta"))
 
     def _names(self) -> Names:
         return Names(self.getUserCol(), self.getItemCol(), *self.id_types)

@@ -175,6 +175,7 @@ class TrainingParams(RankerParams):
     levels = setting("levels", "input.levels")
     cuts = setting("cuts", "input.cuts")
     topN = setting("topN", "evaluate.top_n")
+    beta = setting("beta", "recommend.beta")
     relevantFrom = setting("relevantFrom", "evaluate.relevant_from")
     epsilon = setting("epsilon", "evaluate.epsilon")
 

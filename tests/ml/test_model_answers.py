@@ -121,3 +121,14 @@ def test_a_user_without_a_prior_is_explained(rated: DataFrame, kind: str) -> Non
         model, rated.sparkSession.sql("select 'u1' as user, 'i3' as item, 0 as place")
     ).values()
     assert sum(parts.values()) == pytest.approx(predicted, rel=1e-5)
+
+
+def test_lists_without_beta_are_those_of_the_predictions(rated: DataFrame) -> None:
+    model = PerUserRanker(numBuckets=3, rank=2, rounds=2, beta=0.0).fit(rated)
+    rows = model.recommendForAllUsers(3).collect()
+    assert rows
+    for row in rows:
+        ratings = [entry[1] for entry in row["recommendations"]]
+        assert ratings == sorted(ratings, reverse=True)
+    blended = model.copy({model.getParam("beta"): 50.0}).recommendForAllUsers(3).collect()
+    assert {row[0]: row[1] for row in blended} != {row[0]: row[1] for row in rows}
