@@ -12,7 +12,7 @@ _ENSEMBLES = ("ensemble.learners", "ensemble.sequence", "ensemble.user")
 # what everything that learns users goes by
 _LEARNING = (
     "train.min_ratings", "train.margin", "train.max_failed_share", "train.max_kernel_ratings",
-    "train.landmarks", "train.folds", "train.targets_min", "train.targets_max",
+    "train.landmarks", "train.folds", "train.targets_min", "train.targets_max", "train.weights",
 )  # fmt: skip
 
 
