@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from spark_rank.config import Config
 from spark_rank.config.labels import on_sequence
 from spark_rank.config.sections import check_ensemble
+from spark_rank.errors import ConfigError
 from spark_rank.stages.ensemble_sequence import sequence_ensembles
 from spark_rank.stages.ensemble_users import user_ensembles
 from spark_rank.stages.ingest_inputs import files_of
@@ -49,11 +50,19 @@ def _inputs(config: Config, run: Run) -> list[list[object]] | None:
     return [[info.path, info.size, info.modified_ms] for info in files]
 
 
+def _validate(config: Config) -> None:
+    check_ensemble(config)
+    if config.train.weights != "none":
+        raise ConfigError(
+            "train.weights: ensembles do not weigh ratings: leave it out, or do not learn ensembles"
+        )
+
+
 STAGE = Stage(
     name="ensemble",
     run=ensemble,
     settings=_deciding_settings,
     needs=_needs,
     inputs=_inputs,
-    validate=check_ensemble,
+    validate=_validate,
 )

@@ -18,7 +18,7 @@ import pytest
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from spark_rank.config import Config
+from spark_rank.config import Config, load_config
 from spark_rank.errors import ConfigError, InputDataError
 from spark_rank.features.files import distribute_local
 from spark_rank.learners import OAP, RIVALS
@@ -442,3 +442,12 @@ def test_tasks_that_are_killed_and_tried_again_change_nothing(tmp_path: Path) ->
             for table in ("ensemble_models", "ensemble_curve", "ensemble_metrics")
         ])  # fmt: skip
     assert tables[0] == tables[1]
+
+
+def test_weights_of_ratings_are_refused() -> None:
+    config = load_config(
+        None,
+        ["train.weights=propensity", "features.propensities=fitted", "features.kind=factors"],
+    )
+    with pytest.raises(ConfigError, match="ensembles do not weigh ratings"):
+        STAGES["ensemble"].validate(config)
